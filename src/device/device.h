@@ -1,0 +1,56 @@
+// The device as its driver sees it (seam B): command mailboxes in, command mailboxes out, interrupts.
+//
+// One Device stands for one process's part of one NIC. Addresses in commands (pas[], dbr_addr, translations)
+// are virtual addresses of this process: the device's bus address space is the process's own.
+//
+// Threads: every member may be called from any thread, except where noted.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "support/result.h"
+
+namespace verbena::device {
+
+struct Profile;  // profile.h
+struct QpContext;
+struct CqContext;
+
+class Device {
+ public:
+  // Attaches this process to device `index` of the virtual host, creating the NIC segment if it is the first.
+  // Errors: errno (no space in the run dir, all process slots taken, ...).
+  static Result<std::unique_ptr<Device>> attach(const Profile& profile, const std::string& host, unsigned index);
+  virtual ~Device() = default;
+
+  // Executes one command mailbox. Writes status and syndrome into `out` as the hardware does; an `out` shorter
+  // than the status header gets as much as fits. `in` is copied first: the guest may change it meanwhile.
+  virtual void execute(std::span<const std::byte> in, std::span<std::byte> out) = 0;
+
+  // Called when an event queue of completion vector `vector` has new entries; from any thread that runs the
+  // device, without device locks held. Set once, before the first EQ exists.
+  virtual void set_interrupt_handler(std::function<void(unsigned vector)> handler) = 0;
+  // The driver consumed EQEs up to consumer index ci (free-running); `arm` asks for the next interrupt.
+  virtual void eq_doorbell(std::uint32_t eqn, std::uint32_t ci, bool arm) = 0;
+
+  // Page-aligned zeroed memory in the DMA arena, reachable by peers; null when full.
+  virtual void* alloc_dma(std::size_t length) = 0;
+  virtual void free_dma(void* addr, std::size_t length) = 0;
+
+  // Doorbells. Tokens stay valid until the object is destroyed.
+  virtual void* sq_token(std::uint32_t qpn) = 0;
+  virtual void* cq_token(std::uint32_t cqn) = 0;
+  virtual void ring_sq(void* token) = 0;
+  virtual void arm_cq(void* token) = 0;
+  virtual const std::uint32_t* pending() = 0;
+  virtual void step() = 0;
+
+  // After fork(2), in the child: lets go of everything without touching the parent's objects.
+  virtual void abandon_in_child() = 0;
+};
+
+}  // namespace verbena::device

@@ -1,0 +1,242 @@
+// The device's own state of each object, as it lies in shared memory.
+//
+// A process owns a *slice* of its host's NIC: a file mapped by every process that talks to it. The slice holds
+// arrays of these contexts and the DMA arena (rings, doorbell records, hot user memory). Whoever sends a packet
+// to a QP runs the responder on the target's context, in its own thread: that is how a NIC behaves, which needs
+// no help from the target's CPU.
+//
+// Rules for everything here: plain data and lock-free atomics only, no pointers (indices, offsets and the
+// owner's virtual addresses instead), and no value is trusted when read: another process may have written
+// anything. Values are host-endian; the device formats (WQE, CQE, doorbell record) stay as the hardware has them.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "device/shared/lock.h"
+
+namespace verbena::device {
+
+// QPC.state values (PRM, Queue Pair Context).
+enum class QpState : std::uint32_t { rst = 0, init = 1, rtr = 2, rts = 3, sqer = 4, sqd = 5, err = 6 };
+
+// QPC.st values the device implements.
+enum class QpType : std::uint8_t { rc = 0, uc = 1, ud = 2, xrc = 3, mlx = 4, dci = 5, dct = 6 };
+
+// Where a ring or a doorbell record lies: the owner's virtual address. If it is inside the owner's DMA arena
+// (SliceHeader), other processes reach it by offset; otherwise only through process_vm or the owner's help.
+struct Ring {
+  std::uint64_t va;
+  std::uint32_t log_entries;  // entries of (1 << log_stride) bytes
+  std::uint32_t log_stride;
+};
+
+// The path of a connected QP, or an address vector of a UD work request (PRM, Address Vector / ADS).
+struct Path {
+  std::uint8_t rgid[16];
+  std::uint8_t rmac[6];
+  std::uint8_t port;        // physical port it leaves by, 1-based (the QP's primary_address_path.vhca_port_num)
+  std::uint8_t sgid_index;
+  std::uint8_t hop_limit;
+  std::uint8_t traffic_class;
+  std::uint8_t sl;
+  std::uint8_t lag_tx_port_affinity;
+  std::uint32_t flow_label;
+  std::uint16_t udp_sport;  // 0: derived from the flow label and the QP numbers
+  std::uint16_t rlid;
+  std::uint16_t pkey_index;
+  std::uint16_t reserved;
+};
+
+// One entry of the responder's replay list: an RDMA READ or atomic whose response may be asked for again.
+struct ResponderResource {
+  std::uint32_t psn;     // first PSN of the request
+  std::uint32_t npsn;    // PSNs it occupies
+  std::uint8_t opcode;   // BTH opcode; 0: empty
+  std::uint8_t pad[3];
+  std::uint32_t rkey;
+  std::uint64_t va;
+  std::uint64_t length;  // READ: bytes; atomic: unused
+  std::uint64_t result;  // atomic: the original value to answer again
+};
+inline constexpr unsigned kMaxResponderResources = 16;
+
+struct alignas(64) QpContext {
+  // -- set by commands, read by everyone --
+  std::atomic<std::uint32_t> state;       // QpState; changed under both locks
+  std::atomic<std::uint32_t> generation;  // odd while the context is in use; +1 at create and at destroy
+  std::uint32_t qpn;
+  std::uint32_t pdn;
+  QpType type;
+  std::uint8_t port;             // 1-based
+  std::uint8_t log_mtu;          // 8..12: path MTU 256..4096
+  std::uint8_t log_msg_max;      // qpc.log_msg_max
+  std::uint8_t retry_count;      // transport retries, 0..7
+  std::uint8_t rnr_retry;        // 7: without end
+  std::uint8_t min_rnr_nak;      // 5-bit IBTA code this QP sends in RNR NAKs
+  std::uint8_t ack_timeout;      // 5-bit IBTA code; 0: no timeout
+  std::uint8_t log_sra_max;      // requester: outstanding reads+atomics
+  std::uint8_t log_rra_max;      // responder: same
+  bool rre, rwe, rae;            // remote read / write / atomic allowed
+  std::uint8_t atomic_mode;      // qpc.atomic_mode
+  std::uint8_t cs_req, cs_res;   // scatter-to-CQE settings of requester and responder
+  bool sq_sig_all_unused;        // signalling is per WQE in mlx5; kept for layout
+  std::uint8_t rq_type;          // qpc.rq_type: 0 regular, 1 SRQ/RMP, 3 none
+  std::uint8_t pm_state;
+  bool rlky;                     // may use the reserved lkey
+  std::uint16_t uid;
+  std::uint32_t send_cq;         // index of the CqContext in the same slice
+  std::uint32_t recv_cq;
+  std::uint32_t srq;             // index of the SrqContext in the same slice, ~0: none
+  std::uint32_t user_index;      // what CQEs carry (cqe_version 1)
+  std::uint32_t qkey;
+  std::uint32_t dest_qpn;
+  std::uint32_t ts_format;
+  std::uint32_t q_counter;
+  Path path;
+  Path alt_path;
+  Ring sq;                       // entries are 64-byte WQEBBs
+  Ring rq;
+  std::uint64_t dbrec_va;        // [0] receive, [1] send; big-endian 32 bits, low 16 count
+
+  // -- requester: under sq_lock; touched by the owner's threads only --
+  alignas(64) SharedLock sq_lock;
+  std::uint16_t sq_head;         // next WQEBB to execute (free-running)
+  std::uint16_t sq_done;         // first WQEBB not yet completed
+  std::atomic<std::uint32_t> sq_flags;  // kSq* bits below; may be set without the lock
+  std::uint32_t next_psn;        // PSN of the next request packet
+  std::uint32_t una_psn;         // oldest unacknowledged PSN
+  std::uint32_t ssn;             // send sequence number
+  std::uint32_t reads_in_flight;
+  std::uint8_t retries_left;
+  std::uint8_t rnr_left;
+  std::uint8_t timer;            // what deadline_ns is for: TimerKind
+  std::uint8_t pad0;
+  std::uint64_t deadline_ns;     // CLOCK_MONOTONIC; 0: no timer
+  std::uint64_t wqe_offset;      // bytes of the WQE at sq_head already sent
+  std::uint64_t scratch[6];      // the requester's own; see transport/requester.h
+
+  // -- responder: under rx_lock; touched by whoever delivers a packet --
+  alignas(64) SharedLock rx_lock;
+  std::uint32_t epsn;            // next expected PSN
+  std::uint32_t msn;             // message sequence number
+  std::uint16_t rq_head;         // next receive WQE to consume (free-running)
+  std::uint16_t rq_tail_seen;    // last producer index read from the doorbell record
+  std::uint8_t rx_opcode;        // opcode class of a message in progress (0: none)
+  bool nak_sent;                 // a sequence NAK is outstanding: drop until the expected PSN comes
+  std::uint8_t rres_next;        // next slot of the replay ring
+  std::uint8_t pad1;
+  std::uint32_t rx_srq_wqe;      // receive WQE in use: index (SRQ) or rq_head (RQ)
+  std::uint64_t rx_offset;       // bytes of the message in progress placed so far
+  std::uint64_t rx_va;           // RDMA WRITE in progress: next address
+  std::uint64_t rx_left;         // RDMA WRITE in progress: bytes left
+  std::uint32_t rx_rkey;
+  std::uint32_t rx_flags;
+  ResponderResource rres[kMaxResponderResources];
+};
+
+// sq_flags
+inline constexpr std::uint32_t kSqFlushPending = 1;  // the QP went to an error state: flush when the lock is free
+inline constexpr std::uint32_t kSqQueued = 2;        // on the owner's list of SQs with work left
+
+enum class TimerKind : std::uint8_t { none = 0, transport = 1, rnr = 2, pace = 3 };
+
+struct alignas(64) CqContext {
+  std::atomic<std::uint32_t> generation;  // as in QpContext
+  std::uint32_t cqn;
+  std::uint32_t eq;              // index of the EqContext in the same slice
+  std::uint8_t cqe_bytes_log;    // 6 or 7
+  bool overrun_ignore;           // cqc.oi
+  std::uint8_t cqe_comp_en;
+  std::uint8_t status;           // cqc.status: 0 ok, 9 overflow, 10 write fail
+  Ring ring;                     // log_stride 6 or 7
+  std::uint64_t dbrec_va;        // [0] consumer index, [1] arm word
+  std::uint16_t uid;
+  std::uint16_t period_us;       // moderation
+  std::uint16_t max_count;
+  std::uint16_t pad;
+  alignas(64) SharedLock lock;
+  std::uint32_t pi;              // producer index (free-running)
+  std::uint32_t armed_sn_used;   // arm sequence (cmd_sn) that has fired, 2 bits; ~0: none
+  std::uint32_t last_solicited_pi;  // pi after the newest solicited (or error) CQE
+  std::uint32_t pad2;
+};
+
+struct alignas(64) SrqContext {
+  std::atomic<std::uint32_t> generation;
+  std::uint32_t srqn;
+  std::uint32_t pdn;
+  std::uint32_t xrcd;
+  std::uint32_t cq;              // XRC/TM only; ~0: none
+  std::uint8_t type;             // 0 basic SRQ (CREATE_SRQ), 1 XRC SRQ, 2 RMP
+  std::uint8_t state;            // 0 error, 1 good (srqc.state as the PRM has it)
+  std::uint16_t uid;
+  std::uint32_t user_index;
+  Ring ring;                     // linked list of WQEs (next segment first)
+  std::uint64_t dbrec_va;        // [0] receive counter
+  std::atomic<std::uint32_t> limit;  // lwm; 0: no event wanted
+  alignas(64) SharedLock lock;
+  std::uint16_t consumed;        // counter of WQEs taken (compare with the doorbell record)
+  std::uint16_t head;            // index of the next WQE in the linked list
+};
+
+struct alignas(64) EqContext {
+  std::atomic<std::uint32_t> generation;
+  std::uint32_t eqn;
+  std::uint32_t intr;            // completion vector
+  std::uint32_t uid;
+  Ring ring;                     // log_stride 6
+  std::uint64_t event_mask[4];
+  alignas(64) SharedLock lock;
+  std::uint32_t pi;
+  std::atomic<std::uint32_t> ci; // set by the driver's doorbell
+  std::uint32_t status;
+};
+
+// mkc.access_mode
+enum class MkeyMode : std::uint8_t { pa = 0, mtt = 1, klm = 2, ksm = 3, sw_icm = 4, memic = 5 };
+
+// A memory key. mkeys never move while valid; `generation` is read before and after use.
+struct alignas(64) MkeyContext {
+  std::atomic<std::uint32_t> generation;  // odd while in use
+  std::atomic<std::uint32_t> key;         // full 32-bit key: index << 8 | variant
+  std::uint32_t pdn;
+  std::uint32_t qpn;             // bound QP of a type-2 window; 0xffffff: any
+  std::atomic<std::uint32_t> flags;  // kMkey* below
+  MkeyMode mode;
+  std::uint8_t log_page;         // MTT/KSM entry size
+  std::uint16_t uid;
+  std::uint64_t start;           // first address it accepts (iova)
+  std::uint64_t length;          // ignored if kMkeyLength64
+  std::uint64_t translations;    // PA: owner VA - iova (so VA = address + translations)
+                                 // MTT/KLM/KSM: byte offset in the owner's slice of its entry table
+  std::uint32_t entries;         // of that table
+  std::uint32_t parent;          // type-1/2 windows: key of the region they lie on
+  std::atomic<std::uint32_t> remote_uses;  // one-sided accesses from other processes; drives promotion
+  std::uint32_t psv;
+};
+inline constexpr std::uint32_t kMkeyFree = 1;        // mkc.free: exists but not usable yet (UMR target, unbound MW)
+inline constexpr std::uint32_t kMkeyLocalWrite = 2;  // mkc.lw
+inline constexpr std::uint32_t kMkeyLocalRead = 4;   // mkc.lr
+inline constexpr std::uint32_t kMkeyRemoteWrite = 8;
+inline constexpr std::uint32_t kMkeyRemoteRead = 16;
+inline constexpr std::uint32_t kMkeyAtomic = 32;
+inline constexpr std::uint32_t kMkeyUmr = 64;        // mkc.umr_en
+inline constexpr std::uint32_t kMkeyLength64 = 128;
+inline constexpr std::uint32_t kMkeyRemoteInvalidate = 256;  // mkc.en_rinval
+inline constexpr std::uint32_t kMkeyWindow = 512;    // a memory window (type 1 or 2), not a region
+inline constexpr std::uint32_t kMkeyRelaxed = 1024;
+
+// One entry of a translation table (MTT: key unused).
+struct Translation {
+  std::uint64_t va;
+  std::uint32_t bytes;
+  std::uint32_t key;
+};
+
+static_assert(std::is_trivially_destructible_v<QpContext> && sizeof(QpContext) <= 1280);
+static_assert(sizeof(CqContext) == 128 && sizeof(SrqContext) == 128 && sizeof(MkeyContext) == 64);
+
+}  // namespace verbena::device

@@ -1,0 +1,125 @@
+// The files in shared memory: one NIC segment per (virtual host, device), one slice per process attached to it.
+//
+//   <run dir>/<host>/<device>/nic       NicSegment: what the NIC's processes share
+//   <run dir>/<host>/<device>/slice-N   Slice of the process in slot N: contexts and DMA arena (sparse)
+//
+// The run dir is VERBENA_RUN_DIR, by default /dev/shm/verbena-<uid>. A live process holds a POSIX record lock on
+// byte N of the nic file (fcntl F_SETLK), so death is seen by F_GETLK, without pids or their reuse.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "device/shared/contexts.h"
+
+namespace verbena::device {
+
+inline constexpr std::uint32_t kSharedMagic = 0x56524241;  // "VRBA"
+inline constexpr std::uint32_t kSharedAbi = 1;
+
+inline constexpr unsigned kMaxSlots = 1024;         // processes attached to one NIC at once
+inline constexpr unsigned kLogBlock = 6;            // QPNs and mkey indices are handed out in blocks of 64
+inline constexpr unsigned kBlocks = 1u << (24 - kLogBlock);
+inline constexpr unsigned kMaxPorts = 2;
+inline constexpr unsigned kGidTableSize = 256;      // per port
+inline constexpr unsigned kMulticastGroups = 4096;
+inline constexpr unsigned kMulticastMembers = 240;  // per group
+
+// Per slice.
+inline constexpr unsigned kMaxQps = 1u << 18;
+inline constexpr unsigned kMaxCqs = 1u << 18;
+inline constexpr unsigned kMaxSrqs = 1u << 16;
+inline constexpr unsigned kMaxEqs = 256;
+inline constexpr unsigned kMaxMkeys = 1u << 20;
+inline constexpr std::uint64_t kArenaBytes = 8ull << 30;
+
+enum class GidType : std::uint8_t { none = 0, roce_v1 = 1, roce_v2 = 2, ib = 3 };
+
+struct GidEntry {
+  std::uint8_t gid[16];
+  std::uint8_t mac[6];
+  std::atomic<std::uint8_t> type;  // GidType; none: empty slot
+  std::uint8_t l3_is_ipv6;
+};
+
+struct MulticastGroup {
+  std::uint8_t gid[16];
+  std::atomic<std::uint32_t> members;  // number of valid entries in qpn[]; 0 and gid 0: free
+  std::uint32_t qpn[kMulticastMembers];
+};
+
+struct Slot {
+  std::atomic<std::uint32_t> state;       // 0 free, 1 being set up, 2 live
+  std::atomic<std::uint32_t> generation;  // +1 whenever the slot gets a new process
+  std::int32_t pid;                       // for process_vm_*; of the owner's pid namespace
+  std::uint32_t reserved;
+};
+
+// IB port counters (PMA PortCounters and the RoCE hw_counters sysfs shows). Relaxed adds from any process.
+struct PortCounters {
+  std::atomic<std::uint64_t> xmit_data, xmit_packets, rcv_data, rcv_packets;
+  std::atomic<std::uint64_t> out_of_sequence, out_of_buffer, packet_seq_err, rnr_nak_retry_err,
+      implied_nak_seq_err, local_ack_timeout_err, resp_local_length_error, resp_cqe_error,
+      resp_remote_access_errors, req_cqe_error, req_remote_invalid_request, req_remote_access_errors,
+      rx_write_requests, rx_read_requests, rx_atomic_requests, duplicate_request;
+};
+
+struct PortState {
+  std::atomic<std::uint8_t> state;       // IBV_PORT_*: 1 down .. 4 active
+  std::atomic<std::uint8_t> phys_state;  // 5 link up
+  std::uint8_t mac[6];
+  PortCounters counters;
+};
+
+struct NicSegment {
+  std::atomic<std::uint32_t> magic;  // kSharedMagic, written last at creation
+  std::uint32_t abi;
+  std::uint64_t bytes;               // of this segment
+  std::uint32_t host_index;          // in the fabric registry
+  std::uint32_t device_index;
+  std::uint64_t node_guid;
+  SharedLock lock;                   // multicast, GID table writes
+  Slot slots[kMaxSlots];
+  std::atomic<std::uint32_t> qpn_block[kBlocks];   // owner slot + 1, or 0; bits 31..16: index of the block in the
+  std::atomic<std::uint32_t> mkey_block[kBlocks];  // owner's array: context index = that << kLogBlock | low bits
+  PortState ports[kMaxPorts];
+  GidEntry gids[kMaxPorts][kGidTableSize];
+  MulticastGroup multicast[kMulticastGroups];
+};
+
+// A promoted chunk of the owner's memory: private pages moved into the arena so that peers reach them directly.
+struct PromotedChunk {
+  std::atomic<std::uint64_t> va;      // chunk-aligned owner address + 1 (so 0 is "empty")
+  std::atomic<std::uint64_t> offset;  // in the arena
+};
+inline constexpr unsigned kLogChunk = 16;
+inline constexpr unsigned kPromotedSlots = 1u << 17;  // open addressing on va >> kLogChunk
+
+struct SliceHeader {
+  std::atomic<std::uint32_t> magic;
+  std::uint32_t abi;
+  std::uint32_t slot;
+  std::int32_t pid;
+  std::uint64_t arena_va;             // owner's address of the arena's first byte
+  std::atomic<std::uint32_t> pending; // nonzero: the owner's step() has something to do
+  std::atomic<std::uint32_t> wake;    // futex: bumped to wake the owner's helper thread
+  std::atomic<std::uint32_t> helper_sleeps;  // 1 while the helper waits on `wake`
+  std::atomic<std::uint32_t> irq;     // bit per completion vector with new EQEs (owner clears)
+  SharedLock atomic_lock;             // serialises atomics on this process's memory
+  std::atomic<std::uint64_t> promoted_count;
+};
+
+struct Slice {
+  SliceHeader header;
+  EqContext eqs[kMaxEqs];
+  alignas(4096) PromotedChunk promoted[kPromotedSlots];
+  alignas(4096) SrqContext srqs[kMaxSrqs];
+  alignas(4096) CqContext cqs[kMaxCqs];
+  alignas(4096) MkeyContext mkeys[kMaxMkeys];
+  alignas(4096) QpContext qps[kMaxQps];
+  // the arena (kArenaBytes) follows at the next 2 MiB boundary
+};
+inline constexpr std::uint64_t kArenaOffset = (sizeof(Slice) + (2u << 20) - 1) & ~std::uint64_t{(2u << 20) - 1};
+inline constexpr std::uint64_t kSliceBytes = kArenaOffset + kArenaBytes;
+
+}  // namespace verbena::device
