@@ -44,6 +44,8 @@ struct Backend {
   int (*read_sysfs)(const char* dir, const char* file, char* buffer, std::size_t size);
   // Opens the uverbs node of device `index`. Returns a file descriptor or -1 with errno set.
   int (*open)(int index);
+  // Which device a command descriptor (or a dup of one, for ibv_import_device) belongs to; -1 with errno if none.
+  int (*device_of)(int fd);
   // RDMA_VERBS_IOCTL on it. Returns 0, or -1 with errno set.
   int (*ioctl)(int fd, ib_uverbs_ioctl_hdr* request);
   // mmap(2)/munmap(2) with the driver's offsets. MAP_FAILED and errno on error.
