@@ -159,10 +159,12 @@ struct alignas(64) CqContext {
   std::uint16_t pad;
   alignas(64) SharedLock lock;
   std::uint32_t pi;              // producer index (free-running)
-  std::uint32_t armed_sn_used;   // arm sequence (cmd_sn) that has fired, 2 bits; ~0: none
+  std::atomic<std::uint32_t> arm;   // kCqArmed, or 0 once the event has fired
   std::uint32_t last_solicited_pi;  // pi after the newest solicited (or error) CQE
-  std::uint32_t pad2;
+  std::uint32_t ci_seen;         // consumer index last read from the doorbell record
 };
+inline constexpr std::uint32_t kCqArmed = 1;           // the next CQE raises an event
+inline constexpr std::uint32_t kCqArmedSolicited = 2;  // the next solicited or error CQE does
 
 struct alignas(64) SrqContext {
   std::atomic<std::uint32_t> generation;
@@ -192,6 +194,7 @@ struct alignas(64) EqContext {
   alignas(64) SharedLock lock;
   std::uint32_t pi;
   std::atomic<std::uint32_t> ci; // set by the driver's doorbell
+  std::atomic<std::uint32_t> armed;  // nonzero: the next EQE interrupts
   std::uint32_t status;
 };
 

@@ -79,6 +79,8 @@ struct NicSegment {
   std::uint32_t device_index;
   std::uint64_t node_guid;
   SharedLock lock;                   // multicast, GID table writes
+  std::uint32_t ports_count;         // valid entries of ports[] and gids[]
+  std::atomic<std::uint32_t> qpn_hint, mkey_hint;  // where to look next for a free block
   Slot slots[kMaxSlots];
   std::atomic<std::uint32_t> qpn_block[kBlocks];   // owner slot + 1, or 0; bits 31..16: index of the block in the
   std::atomic<std::uint32_t> mkey_block[kBlocks];  // owner's array: context index = that << kLogBlock | low bits
@@ -101,17 +103,26 @@ struct SliceHeader {
   std::uint32_t slot;
   std::int32_t pid;
   std::uint64_t arena_va;             // owner's address of the arena's first byte
-  std::atomic<std::uint32_t> pending; // nonzero: the owner's step() has something to do
+  std::uint32_t generation;           // of the slot, when this process took it
+  alignas(64) std::atomic<std::uint32_t> pending;  // kPending* bits: the owner's step() has something to do
   std::atomic<std::uint32_t> wake;    // futex: bumped to wake the owner's helper thread
   std::atomic<std::uint32_t> helper_sleeps;  // 1 while the helper waits on `wake`
   std::atomic<std::uint32_t> irq;     // bit per completion vector with new EQEs (owner clears)
-  SharedLock atomic_lock;             // serialises atomics on this process's memory
+  alignas(64) SharedLock atomic_lock; // serialises atomics on this process's memory
   std::atomic<std::uint64_t> promoted_count;
+  // QPs that a peer's delivery left something to do for (a bit per QP context, and a bit per word of those).
+  alignas(64) std::atomic<std::uint64_t> attention_summary[kMaxQps / 64 / 64];
 };
+inline constexpr std::uint32_t kPendingWork = 1;       // SQs with work left over by a budget
+inline constexpr std::uint32_t kPendingTimer = 2;      // a timer is armed
+inline constexpr std::uint32_t kPendingAttention = 4;  // attention bits are set
+inline constexpr std::uint32_t kPendingError = 8;      // a QP is in the error state: its RQ is flushed as it fills
+inline constexpr std::uint32_t kPendingIrq = 16;       // a peer raised an interrupt
 
 struct Slice {
   SliceHeader header;
   EqContext eqs[kMaxEqs];
+  alignas(4096) std::atomic<std::uint64_t> attention[kMaxQps / 64];
   alignas(4096) PromotedChunk promoted[kPromotedSlots];
   alignas(4096) SrqContext srqs[kMaxSrqs];
   alignas(4096) CqContext cqs[kMaxCqs];
