@@ -25,7 +25,6 @@ constexpr std::uint16_t kLinkTypeEthernet = 1;
 constexpr std::uint32_t kOutbound = 2;
 constexpr std::size_t kBlockHeadBytes = 8;
 
-
 // Builds one block: fixed part, options, length at both ends.
 class Block {
  public:
@@ -160,7 +159,8 @@ void Capture::write(unsigned interface, std::span<const std::byte> frame) {
   if (interface >= ids_.size()) return;
   timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
-  const std::uint64_t ns = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+  const std::uint64_t ns =
+      static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
 
   const auto size = static_cast<std::uint32_t>(frame.size());
   const std::uint32_t pad = (4 - size % 4) % 4;
@@ -179,10 +179,8 @@ void Capture::write(unsigned interface, std::span<const std::byte> frame) {
   head.time_low = static_cast<std::uint32_t>(ns);
   head.captured = head.original = size;
   std::uint32_t zero = 0;
-  const std::array<iovec, 4> parts{{{&head, sizeof head},
-                                    {const_cast<std::byte*>(frame.data()), size},
-                                    {&zero, pad},
-                                    {&tail, sizeof tail}}};
+  const std::array<iovec, 4> parts{
+      {{&head, sizeof head}, {const_cast<std::byte*>(frame.data()), size}, {&zero, pad}, {&tail, sizeof tail}}};
   if (writev(fd_, parts.data(), parts.size()) != static_cast<ssize_t>(head.length))
     lost_.fetch_add(1, std::memory_order_relaxed);
 }

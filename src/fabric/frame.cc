@@ -81,8 +81,8 @@ std::uint32_t icrc(std::span<const std::byte> frame, std::size_t network_bytes, 
   std::byte* network = head.data() + 8;
   std::memcpy(network, frame.data() + kEthernetBytes, head_bytes);
   if (network_bytes == kIpv4Bytes) {
-    mask(network + 1);                      // type of service
-    mask(network + 8);                      // time to live
+    mask(network + 1);                       // type of service
+    mask(network + 8);                       // time to live
     mask(network + 10), mask(network + 11);  // header checksum
   } else {
     mask(network, 0x0f);  // traffic class and flow label

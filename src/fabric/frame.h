@@ -41,7 +41,7 @@ struct FrameAddress {
 // Encodes one frame into `out` (cleared first; its capacity is reused). `transport` is the BTH and its extension
 // headers, whose pad count must fit payload.size(); the pad bytes and the ICRC are added here.
 // Returns false, with `out` empty, if the packet cannot be a frame: shorter than a BTH, or longer than an IP packet.
-bool encode_frame(const FrameAddress& address, std::span<const std::byte> transport,
-                  std::span<const std::byte> payload, std::vector<std::byte>& out);
+bool encode_frame(const FrameAddress& address, std::span<const std::byte> transport, std::span<const std::byte> payload,
+                  std::vector<std::byte>& out);
 
 }  // namespace verbena::fabric
