@@ -55,16 +55,14 @@ inline void store_be32(std::byte* p, std::uint32_t v) {
   if constexpr (std::endian::native == std::endian::little) v = __builtin_bswap32(v);
   std::memcpy(p, &v, sizeof v);
 }
-inline std::uint64_t load_be64(const std::byte* p) {
-  return (std::uint64_t{load_be32(p)} << 32) | load_be32(p + 4);
-}
+inline std::uint64_t load_be64(const std::byte* p) { return (std::uint64_t{load_be32(p)} << 32) | load_be32(p + 4); }
 inline void store_be64(std::byte* p, std::uint64_t v) {
   store_be32(p, static_cast<std::uint32_t>(v >> 32));
   store_be32(p + 4, static_cast<std::uint32_t>(v));
 }
 
 // What kind of thing a member of a layout is; the validator and the printer switch on it.
-enum class Kind { bits, wide, bytes, sub, array };
+enum class Kind { bits, half, wide, bytes, sub, array };
 
 // No rule beyond "fits its width".
 struct AnyValue {
@@ -78,9 +76,7 @@ struct InRange {
 // The value must be one of those listed.
 template <auto... Values>
 struct OneOf {
-  static constexpr bool accepts(std::uint64_t v) {
-    return ((v == static_cast<std::uint64_t>(Values)) || ...);
-  }
+  static constexpr bool accepts(std::uint64_t v) { return ((v == static_cast<std::uint64_t>(Values)) || ...); }
 };
 
 // A field of at most 32 bits inside one dword.
@@ -99,15 +95,35 @@ struct Field {
   static constexpr std::uint32_t max = width == 32 ? ~0u : (1u << width) - 1;
   static constexpr std::uint32_t mask = max << Where.lsb;
 
-  static T get(const std::byte* base) {
-    return static_cast<T>((load_be32(base + Where.dword) & mask) >> Where.lsb);
-  }
+  static T get(const std::byte* base) { return static_cast<T>((load_be32(base + Where.dword) & mask) >> Where.lsb); }
   static void set(std::byte* base, T value) {
     const auto bits = (static_cast<std::uint32_t>(value) << Where.lsb) & mask;
     if constexpr (width == 32)
       store_be32(base + Where.dword, bits);
     else
       store_be32(base + Where.dword, (load_be32(base + Where.dword) & ~mask) | bits);
+  }
+};
+
+// A 16-bit field at any even offset, for the packet headers that are not whole dwords long.
+template <Name FieldName, unsigned Offset, class T = std::uint32_t, class Rule = AnyValue>
+struct Field16 {
+  static_assert(Offset % 2 == 0, "a 16-bit field starts on an even byte");
+  using value_type = T;
+  using rule = Rule;
+  static constexpr Kind kind = Kind::half;
+  static constexpr std::string_view name = FieldName.view();
+  static constexpr unsigned offset = Offset;
+  static constexpr unsigned width = 16;
+  static constexpr unsigned bytes = 2;
+  static T get(const std::byte* base) {
+    return static_cast<T>(std::to_integer<std::uint32_t>(base[Offset]) << 8 |
+                          std::to_integer<std::uint32_t>(base[Offset + 1]));
+  }
+  static void set(std::byte* base, T value) {
+    const auto v = static_cast<std::uint32_t>(value);
+    base[Offset] = static_cast<std::byte>(v >> 8);
+    base[Offset + 1] = static_cast<std::byte>(v);
   }
 };
 
@@ -123,9 +139,7 @@ struct Field64 {
   static constexpr unsigned width = 64;
   static constexpr unsigned bytes = 8;
   static T get(const std::byte* base) { return static_cast<T>(load_be64(base + Offset)); }
-  static void set(std::byte* base, T value) {
-    store_be64(base + Offset, static_cast<std::uint64_t>(value));
-  }
+  static void set(std::byte* base, T value) { store_be64(base + Offset, static_cast<std::uint64_t>(value)); }
 };
 
 // Raw bytes (addresses, keys).
@@ -170,7 +184,7 @@ struct Fields {
 
 template <std::size_t Size>
 struct Layout {
-  static_assert(Size % 4 == 0, "layouts are whole dwords");
+  static_assert(Size % 2 == 0, "layouts are whole dwords; an Ethernet header is the one exception");
   static constexpr std::size_t size = Size;
 };
 
@@ -182,8 +196,8 @@ class BasicView {
   explicit BasicView(Byte* base) : base_(base) {}
   explicit BasicView(std::span<Byte> bytes) : base_(bytes.data()) {}
   template <class Other>
-    requires(!std::is_same_v<Other, Byte> && std::is_convertible_v<Other*, Byte*>)
-  BasicView(BasicView<L, Other> other) : base_(other.data()) {}  // NOLINT: adds const
+  requires(!std::is_same_v<Other, Byte> && std::is_convertible_v<Other*, Byte*>) BasicView(BasicView<L, Other> other)
+      : base_(other.data()) {}  // NOLINT: adds const
 
   static bool fits(std::span<const std::byte> bytes) { return bytes.size() >= L::size; }
 
