@@ -45,8 +45,10 @@ enum class CqeSyndrome : std::uint8_t {
 // vendor_err_synd values that software looks at.
 inline constexpr std::uint32_t kVendorSyndromeOdpPageFault = 0x93;
 // vendor_err_synd values that ConnectX hardware reports with these syndromes.
+inline constexpr std::uint32_t kVendorSyndromeLocalProtection = 0x51;
 inline constexpr std::uint32_t kVendorSyndromeTransportRetry = 0x81;
 inline constexpr std::uint32_t kVendorSyndromeRemoteAccess = 0x88;
+inline constexpr std::uint32_t kVendorSyndromeRemoteInvalidRequest = 0x8a;
 inline constexpr std::uint32_t kVendorSyndromeFlushed = 0xf9;
 
 // Network header of a received RoCE packet (roce_packet_type) and of an Ethernet one (l3_hdr_type).
