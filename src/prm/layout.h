@@ -177,7 +177,7 @@ struct Fields {
   static constexpr std::size_t count = sizeof...(F);
   // Calls visit.template operator()<F>() for each member, in order.
   template <class Visitor>
-  static constexpr void each(Visitor&& visit) {
+  static constexpr void each([[maybe_unused]] Visitor&& visit) {
     (visit.template operator()<F>(), ...);
   }
 };
