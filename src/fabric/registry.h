@@ -34,7 +34,8 @@ class Registry {
   std::string host_name(std::uint32_t index) const;
 
   std::optional<Route> find(const Gid& gid) const;
-  // A GID may stand at several indices of a port (RoCE v1 and v2): it goes when the last one does. 0 or an errno.
+  // Adding what is there is no error. A GID may stand at several indices of a port (RoCE v1 and v2): the caller
+  // removes it with the last one. 0 or an errno.
   int add(const Gid& gid, const Route& route);
   int remove(const Gid& gid, const Route& route);
   // Changes whenever a route does: lets callers keep what they found.

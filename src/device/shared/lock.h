@@ -15,7 +15,7 @@ namespace verbena::device {
 
 class SharedLock {
  public:
-  // `me` is nonzero and names the process: its slot in the NIC segment plus one. The lock is not recursive.
+  // `me` is nonzero and names the process (Nic::me()). The lock is not recursive.
   bool try_lock(std::uint32_t me) {
     std::uint32_t expected = 0;
     return word_.load(std::memory_order_relaxed) == 0 &&
@@ -32,7 +32,7 @@ class SharedLock {
   std::atomic<std::uint32_t> word_{0};
 };
 
-// Tells lock_slow() whether process `holder` (slot plus one) still lives. Set once by whoever attaches the NIC.
+// Tells lock_slow() whether process `holder` still lives. Set once by whoever attaches the NIC.
 using HolderAlive = bool (*)(std::uint32_t holder);
 void set_holder_alive(HolderAlive check);
 

@@ -79,6 +79,7 @@ class NicMap {
   Peer* peer(std::uint32_t slot);
   // Looks whether the peer's process still lives, by system call but only every few milliseconds.
   bool alive(Peer& peer);
+  const std::string& run_dir() const;
   // The context that a number stands for, whoever owns it. The caller checks `generation` and the number again
   // under the context's lock.
   Found<QpContext> find_qp(std::uint32_t qpn);
@@ -103,8 +104,8 @@ class Nic : public NicMap {
 
   const NicConfig& config() const { return config_; }
   std::uint32_t slot() const { return me_.slot; }
-  // What SharedLock wants: nonzero and unique among processes of this machine's NICs.
-  std::uint32_t me() const { return me_.slot + 1; }
+  // What SharedLock wants: nonzero and unique among the processes on this machine, dead ones included.
+  std::uint32_t me() const { return lock_id_; }
   Slice& slice() const { return *me_.slice; }
   Peer& self() { return me_; }
 
@@ -158,9 +159,8 @@ class Nic : public NicMap {
   void abandon_in_child();
 
  private:
-  friend class NicCreator;
-  struct Numbers;  // blocks and free numbers of one kind
-  struct Arena;
+  class Numbers;  // blocks and free numbers of one kind
+  class Arena;
   explicit Nic(std::shared_ptr<NicFile> file, NicConfig config);
   Result<void> take_slot();
   void release();
@@ -168,10 +168,13 @@ class Nic : public NicMap {
 
   NicConfig config_;
   Peer me_;
+  std::uint32_t lock_id_ = 0;
   int slice_fd_ = -1;
   bool abandoned_ = false;
   std::mutex alloc_mutex_;
   std::unique_ptr<Numbers> qps_, cqs_, srqs_, eqs_, mkeys_;
+  template <class T>
+  T* alloc_context(Numbers& numbers, T* array);
   std::unique_ptr<Arena> arena_;
 };
 

@@ -104,6 +104,7 @@ struct SliceHeader {
   std::int32_t pid;
   std::uint64_t arena_va;             // owner's address of the arena's first byte
   std::uint32_t generation;           // of the slot, when this process took it
+  std::uint64_t cookie;               // random; proves that a pid reaches this process (process_vm across pid namespaces)
   alignas(64) std::atomic<std::uint32_t> pending;  // kPending* bits: the owner's step() has something to do
   std::atomic<std::uint32_t> wake;    // futex: bumped to wake the owner's helper thread
   std::atomic<std::uint32_t> helper_sleeps;  // 1 while the helper waits on `wake`

@@ -1,0 +1,71 @@
+// Object numbers of one process: local indices recycled first-in first-out (a number rests as long as possible
+// before it is used again) and, for QPs and mkeys, machine-wide blocks of 64 numbers claimed in the segment.
+// Threads: under Nic's allocation mutex.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "device/shared/nic.h"
+
+namespace verbena::device {
+
+class Nic::Numbers {
+ public:
+  // `table` is the segment's block table or null (then number = index). `first`: lowest index given out.
+  Numbers(std::uint32_t limit, std::uint32_t first, std::atomic<std::uint32_t>* table,
+          std::atomic<std::uint32_t>* hint, std::uint32_t slot)
+      : limit_(limit), next_(first), table_(table), hint_(hint), slot_(slot) {}
+
+  // An index for a new context; nullopt: none left.
+  std::optional<std::uint32_t> take() {
+    if (!free_.empty()) {
+      const std::uint32_t index = free_.front();
+      free_.pop_front();
+      return index;
+    }
+    if (next_ >= limit_) return std::nullopt;
+    if (table_ != nullptr && (next_ & kLow) == 0 && !claim()) return std::nullopt;
+    return next_++;
+  }
+  void give_back(std::uint32_t index) { free_.push_back(index); }
+  // The number that stands for an index.
+  std::uint32_t number(std::uint32_t index) const {
+    return table_ == nullptr ? index : blocks_[index >> kLogBlock] << kLogBlock | (index & kLow);
+  }
+  std::uint32_t high_water() const { return next_; }
+
+  std::uint64_t backed = 0;  // bytes of the context array that have pages
+
+ private:
+  static constexpr std::uint32_t kLow = (1u << kLogBlock) - 1;
+
+  bool claim() {
+    const std::uint32_t entry = (slot_ + 1) | static_cast<std::uint32_t>(blocks_.size()) << 16;
+    std::uint32_t at = hint_->load(std::memory_order_relaxed);
+    for (unsigned i = 0; i < kBlocks; ++i, ++at) {
+      const std::uint32_t block = at % kBlocks;
+      if (block == 0) continue;  // numbers below 64 are the hardware's own
+      std::uint32_t expected = 0;
+      if (table_[block].load(std::memory_order_relaxed) != 0 ||
+          !table_[block].compare_exchange_strong(expected, entry, std::memory_order_acq_rel))
+        continue;
+      hint_->store(block + 1, std::memory_order_relaxed);
+      blocks_.push_back(block);
+      return true;
+    }
+    return false;
+  }
+
+  std::uint32_t limit_, next_;
+  std::atomic<std::uint32_t>* table_;
+  std::atomic<std::uint32_t>* hint_;
+  std::uint32_t slot_;
+  std::vector<std::uint32_t> blocks_;
+  std::deque<std::uint32_t> free_;
+};
+
+}  // namespace verbena::device
