@@ -56,11 +56,12 @@ Result<void> Nic::take_slot() {
   slice_fd_ = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (slice_fd_ < 0) return give_up("cannot create");
   if (ftruncate(slice_fd_, static_cast<off_t>(kSliceBytes)) != 0) return give_up("cannot size");
-  if (fallocate(slice_fd_, 0, 0, sizeof(SliceHeader) + sizeof(Slice::eqs)) != 0) return give_up("no memory for");
+  if (fallocate(slice_fd_, 0, 0, offsetof(Slice, promoted)) != 0) return give_up("no memory for");
   void* p = mmap(nullptr, kSliceBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, slice_fd_, 0);
   if (p == MAP_FAILED) return give_up("cannot map");
   madvise(p, kSliceBytes, MADV_DONTDUMP);
   madvise(p, kSliceBytes, MADV_DONTFORK);  // a child must not ring its parent's doorbells
+  NicFile::replace_in_child(p, kSliceBytes);
 
   entry.state.store(kSettingUp);
   entry.pid = getpid();
@@ -86,11 +87,13 @@ Result<void> Nic::take_slot() {
     header.cookie = reinterpret_cast<std::uint64_t>(p) * 0x9e3779b97f4a7c15u ^ static_cast<std::uint64_t>(getpid());
   header.magic.store(kSharedMagic, std::memory_order_release);
 
-  qps_ = std::make_unique<Numbers>(kMaxQps, 0, segment_->qpn_block, &segment_->qpn_hint, slot);
-  mkeys_ = std::make_unique<Numbers>(kMaxMkeys, 0, segment_->mkey_block, &segment_->mkey_hint, slot);
-  cqs_ = std::make_unique<Numbers>(kMaxCqs, 1, nullptr, nullptr, slot);
-  srqs_ = std::make_unique<Numbers>(kMaxSrqs, 1, nullptr, nullptr, slot);
-  eqs_ = std::make_unique<Numbers>(kMaxEqs, 1, nullptr, nullptr, slot);
+  qps_ = std::make_unique<Numbers>(kMaxQps, 0, segment_->qpn_block, &segment_->qpn_hint,
+                                    &segment_->qpn_top, slot);
+  mkeys_ = std::make_unique<Numbers>(kMaxMkeys, 0, segment_->mkey_block, &segment_->mkey_hint,
+                                      &segment_->mkey_top, slot);
+  cqs_ = std::make_unique<Numbers>(kMaxCqs, 1, nullptr, nullptr, nullptr, slot);
+  srqs_ = std::make_unique<Numbers>(kMaxSrqs, 1, nullptr, nullptr, nullptr, slot);
+  eqs_ = std::make_unique<Numbers>(kMaxEqs, 1, nullptr, nullptr, nullptr, slot);
   arena_ = std::make_unique<Arena>(me_.arena, slice_fd_);
   peers_[slot].store(&me_, std::memory_order_release);
   // Lets peers reach our memory where Yama would forbid it; where prctl knows no such thing nothing forbids it.
@@ -109,6 +112,7 @@ void Nic::release() {
 Nic::~Nic() {
   if (abandoned_ || me_.slice == nullptr || me_.pid != getpid()) return;
   release();
+  NicFile::keep_in_child(me_.slice);
   munmap(me_.slice, kSliceBytes);
   close(slice_fd_);
 }

@@ -32,6 +32,12 @@ std::map<std::string, std::weak_ptr<NicFile>>& cache() {
 constexpr unsigned kMaxFiles = 256;
 std::atomic<int> open_fds[kMaxFiles];  // fd + 1
 
+struct Replaced {
+  std::atomic<void*> start;
+  std::size_t length;
+};
+Replaced replaced[kMaxFiles];
+
 void remember_fd(int fd) {
   for (auto& slot : open_fds) {
     int expected = 0;
@@ -91,7 +97,25 @@ bool NicFile::holder_alive(std::uint32_t id) {
   return other ? check(**other) : false;
 }
 
+void NicFile::replace_in_child(void* start, std::size_t length) {
+  std::lock_guard guard(cache_mutex());
+  for (auto& r : replaced)
+    if (r.start.load() == nullptr) {
+      r.length = length;
+      r.start.store(start);
+      return;
+    }
+}
+void NicFile::keep_in_child(void* start) {
+  std::lock_guard guard(cache_mutex());
+  for (auto& r : replaced)
+    if (r.start.load() == start) r.start.store(nullptr);
+}
+
 void NicFile::in_child() {
+  for (auto& r : replaced)
+    if (void* start = r.start.exchange(nullptr); start != nullptr)
+      mmap(start, r.length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   for (auto& slot : open_fds)
     if (const int fd = slot.exchange(0); fd != 0) close(fd - 1);
   // Objects of the parent stay where they are (others may point to them), but nobody finds them again.
@@ -254,7 +278,9 @@ void NicFile::free_slot(std::uint32_t slot) {
   s.generation.fetch_add(1, std::memory_order_release);
   if ((s.generation.load() & 0x3ff) == 0) s.generation.fetch_add(1);  // keeps lock ids from being 0
   const auto owned = [slot](std::uint32_t entry) { return (entry & 0xffff) == slot + 1; };
-  for (auto& group : segment_->multicast) {
+  const unsigned groups = std::min<unsigned>(segment_->multicast_top.load(), kMulticastGroups);
+  for (unsigned g = 0; g < groups; ++g) {
+    MulticastGroup& group = segment_->multicast[g];
     std::uint32_t count = group.members.load();
     if (count == 0) continue;
     count = std::min<std::uint32_t>(count, kMulticastMembers);
@@ -264,9 +290,12 @@ void NicFile::free_slot(std::uint32_t slot) {
     group.members.store(kept);
     if (kept == 0) memset(group.gid, 0, sizeof group.gid);
   }
-  for (auto* table : {segment_->qpn_block, segment_->mkey_block})
-    for (unsigned i = 0; i < kBlocks; ++i)
+  const auto release = [&owned](std::atomic<std::uint32_t>* table, std::uint32_t top) {
+    for (unsigned i = 0; i < std::min(top, kBlocks); ++i)
       if (owned(table[i].load(std::memory_order_relaxed))) table[i].store(0, std::memory_order_release);
+  };
+  release(segment_->qpn_block, segment_->qpn_top.load());
+  release(segment_->mkey_block, segment_->mkey_top.load());
   unlink(slice_path(slot).c_str());
   s.state.store(0, std::memory_order_release);
 }

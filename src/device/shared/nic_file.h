@@ -54,6 +54,10 @@ class NicFile {
     std::unique_lock<std::mutex> lock_;
   };
 
+  // A mapping that a forked child gets zeros for, so that what it does to its copy of the queues hits nobody.
+  static void replace_in_child(void* start, std::size_t length);
+  static void keep_in_child(void* start);
+
   // The process that holds a SharedLock (see Nic::me()) still lives.
   static bool holder_alive(std::uint32_t lock_id);
   static std::uint32_t lock_id(std::uint32_t host, std::uint32_t device, std::uint32_t slot, std::uint32_t generation);

@@ -41,7 +41,9 @@ int Nic::attach_multicast(const std::uint8_t gid[16], std::uint32_t qpn) {
   SharedGuard guard(segment_->lock, me());
   MulticastGroup* group = nullptr;
   MulticastGroup* free = nullptr;
-  for (auto& g : segment_->multicast) {
+  const unsigned top = std::min<unsigned>(segment_->multicast_top.load(), kMulticastGroups);
+  for (unsigned i = 0; i < top; ++i) {
+    MulticastGroup& g = segment_->multicast[i];
     if (g.members.load() == 0) {
       if (free == nullptr) free = &g;
     } else if (std::memcmp(g.gid, gid, sizeof g.gid) == 0) {
@@ -50,6 +52,10 @@ int Nic::attach_multicast(const std::uint8_t gid[16], std::uint32_t qpn) {
     }
   }
   if (group == nullptr) group = free;
+  if (group == nullptr && top < kMulticastGroups) {
+    group = &segment_->multicast[top];
+    segment_->multicast_top.store(top + 1);
+  }
   if (group == nullptr) return ENOMEM;
   const std::uint32_t count = std::min<std::uint32_t>(group->members.load(), kMulticastMembers);
   for (std::uint32_t i = 0; i < count; ++i)
@@ -63,7 +69,9 @@ int Nic::attach_multicast(const std::uint8_t gid[16], std::uint32_t qpn) {
 
 int Nic::detach_multicast(const std::uint8_t gid[16], std::uint32_t qpn) {
   SharedGuard guard(segment_->lock, me());
-  for (auto& g : segment_->multicast) {
+  const unsigned top = std::min<unsigned>(segment_->multicast_top.load(), kMulticastGroups);
+  for (unsigned k = 0; k < top; ++k) {
+    MulticastGroup& g = segment_->multicast[k];
     const std::uint32_t count = std::min<std::uint32_t>(g.members.load(), kMulticastMembers);
     if (count == 0 || std::memcmp(g.gid, gid, sizeof g.gid) != 0) continue;
     for (std::uint32_t i = 0; i < count; ++i) {

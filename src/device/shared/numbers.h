@@ -17,8 +17,8 @@ class Nic::Numbers {
  public:
   // `table` is the segment's block table or null (then number = index). `first`: lowest index given out.
   Numbers(std::uint32_t limit, std::uint32_t first, std::atomic<std::uint32_t>* table,
-          std::atomic<std::uint32_t>* hint, std::uint32_t slot)
-      : limit_(limit), next_(first), table_(table), hint_(hint), slot_(slot) {}
+          std::atomic<std::uint32_t>* hint, std::atomic<std::uint32_t>* top, std::uint32_t slot)
+      : limit_(limit), next_(first), table_(table), hint_(hint), top_(top), slot_(slot) {}
 
   // An index for a new context; nullopt: none left.
   std::optional<std::uint32_t> take() {
@@ -49,6 +49,10 @@ class Nic::Numbers {
     for (unsigned i = 0; i < kBlocks; ++i, ++at) {
       const std::uint32_t block = at % kBlocks;
       if (block == 0) continue;  // numbers below 64 are the hardware's own
+      // Raised first: whoever frees the slot of a process that dies here must find the block.
+      std::uint32_t top = top_->load();
+      while (top <= block && !top_->compare_exchange_weak(top, block + 1)) {
+      }
       std::uint32_t expected = 0;
       if (table_[block].load(std::memory_order_relaxed) != 0 ||
           !table_[block].compare_exchange_strong(expected, entry, std::memory_order_acq_rel))
@@ -63,6 +67,7 @@ class Nic::Numbers {
   std::uint32_t limit_, next_;
   std::atomic<std::uint32_t>* table_;
   std::atomic<std::uint32_t>* hint_;
+  std::atomic<std::uint32_t>* top_;
   std::uint32_t slot_;
   std::vector<std::uint32_t> blocks_;
   std::deque<std::uint32_t> free_;

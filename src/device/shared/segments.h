@@ -81,6 +81,8 @@ struct NicSegment {
   SharedLock lock;                   // multicast, GID table writes
   std::uint32_t ports_count;         // valid entries of ports[] and gids[]
   std::atomic<std::uint32_t> qpn_hint, mkey_hint;  // where to look next for a free block
+  std::atomic<std::uint32_t> qpn_top, mkey_top;    // no block at or above this was ever taken: bounds searches, so that
+  std::atomic<std::uint32_t> multicast_top;        // unused parts of the tables cost no memory; same for groups
   Slot slots[kMaxSlots];
   std::atomic<std::uint32_t> qpn_block[kBlocks];   // owner slot + 1, or 0; bits 31..16: index of the block in the
   std::atomic<std::uint32_t> mkey_block[kBlocks];  // owner's array: context index = that << kLogBlock | low bits
