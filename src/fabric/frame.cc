@@ -2,7 +2,7 @@
 
 #include <isa-l/crc.h>
 
-#include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace verbena::fabric {
@@ -50,24 +50,24 @@ std::uint16_t internet_checksum(std::span<const std::byte> header) {
   return static_cast<std::uint16_t>(~sum);
 }
 
-void put_ipv4(const FrameAddress& a, std::size_t ip_payload, std::vector<std::byte>& out) {
+void put_ipv4(const Address& a, std::size_t ip_payload, std::vector<std::byte>& out) {
   const std::size_t start = out.size();
   Writer w(out);
   w.u8(0x45).u8(a.traffic_class).u16(static_cast<unsigned>(kIpv4Bytes + ip_payload));
   w.u16(0).u16(0x4000);  // no identification: the packet is never fragmented
   w.u8(a.hop_limit).u8(kProtocolUdp).u16(0);
-  for (const Gid* gid : {&a.source_gid, &a.destination_gid})
+  for (const Gid* gid : {&a.sgid, &a.dgid})
     for (std::size_t i = 12; i < 16; ++i) w.u8((*gid)[i]);
   const std::uint16_t sum = internet_checksum(std::span(out).subspan(start));
   out[start + 10] = static_cast<std::byte>(sum >> 8);
   out[start + 11] = static_cast<std::byte>(sum);
 }
 
-void put_ipv6(const FrameAddress& a, std::size_t ip_payload, std::uint8_t next_header, std::vector<std::byte>& out) {
+void put_ipv6(const Address& a, std::size_t ip_payload, std::uint8_t next_header, std::vector<std::byte>& out) {
   Writer w(out);
   w.u32(6u << 28 | std::uint32_t{a.traffic_class} << 20 | (a.flow_label & 0xfffff));
   w.u16(static_cast<unsigned>(ip_payload)).u8(next_header).u8(a.hop_limit);
-  w.bytes(a.source_gid).bytes(a.destination_gid);
+  w.bytes(a.sgid).bytes(a.dgid);
 }
 
 void mask(std::byte* p, std::uint8_t bits = 0xff) { *p |= std::byte{bits}; }
@@ -103,30 +103,25 @@ std::uint32_t icrc(std::span<const std::byte> frame, std::size_t network_bytes, 
 
 }  // namespace
 
-bool is_ipv4_mapped(const Gid& gid) {
-  return std::all_of(gid.begin(), gid.begin() + 10, [](std::uint8_t b) { return b == 0; }) && gid[10] == 0xff &&
-         gid[11] == 0xff;
-}
-
 std::uint16_t flow_label_to_udp_sport(std::uint32_t flow_label) {
   const std::uint32_t low = flow_label & 0x03fff, high = (flow_label & 0xfc000) >> 14;
   return static_cast<std::uint16_t>((low ^ high) | 0xc000);
 }
 
-bool encode_frame(const FrameAddress& a, std::span<const std::byte> transport, std::span<const std::byte> payload,
+bool encode_frame(const Address& a, std::span<const std::byte> transport, std::span<const std::byte> payload,
                   std::vector<std::byte>& out) {
   out.clear();
   const std::size_t pad = (4 - payload.size() % 4) % 4;
   const std::size_t iba = transport.size() + payload.size() + pad + kIcrcBytes;
-  const bool ipv4 = !a.roce_v1 && is_ipv4_mapped(a.destination_gid);
+  const bool v1 = a.carrier == Carrier::roce_v1, ipv4 = a.carrier == Carrier::roce_v2_ipv4;
   const std::size_t network_bytes = ipv4 ? kIpv4Bytes : kIpv6Bytes;
   if (transport.size() < kBthBytes || iba + kUdpBytes + kIpv4Bytes > 0xffff) return false;
 
   out.reserve(kEthernetBytes + network_bytes + kUdpBytes + iba);
-  const std::uint16_t ether_type = a.roce_v1 ? kEtherTypeRoceV1 : ipv4 ? kEtherTypeIpv4 : kEtherTypeIpv6;
+  const std::uint16_t ether_type = v1 ? kEtherTypeRoceV1 : ipv4 ? kEtherTypeIpv4 : kEtherTypeIpv6;
   Writer w(out);
-  w.bytes(a.destination_mac).bytes(a.source_mac).u16(ether_type);
-  if (a.roce_v1) {
+  w.bytes(a.dmac).bytes(a.smac).u16(ether_type);
+  if (v1) {
     put_ipv6(a, iba, kNextHeaderIba, out);
   } else {
     if (ipv4)
@@ -139,7 +134,7 @@ bool encode_frame(const FrameAddress& a, std::span<const std::byte> transport, s
   w.bytes(transport).bytes(payload);
   for (std::size_t i = 0; i < pad; ++i) w.u8(0);
 
-  const std::uint32_t crc = icrc(out, network_bytes, !a.roce_v1);
+  const std::uint32_t crc = icrc(out, network_bytes, !v1);
   for (unsigned shift = 0; shift < 32; shift += 8) w.u8(crc >> shift);  // least significant byte first
   return true;
 }

@@ -30,20 +30,21 @@ std::vector<std::byte> bth(unsigned opcode, std::size_t payload, std::initialize
   return out;
 }
 
-FrameAddress ipv4() {
-  FrameAddress a;
-  a.source_mac = {2, 0, 0, 0, 0, 1};
-  a.destination_mac = {2, 0, 0, 0, 0, 2};
-  a.source_gid = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 198, 18, 0, 1};
-  a.destination_gid = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 198, 18, 1, 1};
+Address ipv4() {
+  Address a;
+  a.smac = {2, 0, 0, 0, 0, 1};
+  a.dmac = {2, 0, 0, 0, 0, 2};
+  a.sgid = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 198, 18, 0, 1};
+  a.dgid = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 198, 18, 1, 1};
   a.traffic_class = 0x68;
   a.flow_label = 0xabcde;
   return a;
 }
-FrameAddress ipv6() {
-  FrameAddress a = ipv4();
-  a.source_gid = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xfe, 0, 0, 1};
-  a.destination_gid = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xfe, 0, 0, 2};
+Address ipv6() {
+  Address a = ipv4();
+  a.carrier = Carrier::roce_v2_ipv6;
+  a.sgid = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xfe, 0, 0, 1};
+  a.dgid = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xfe, 0, 0, 2};
   return a;
 }
 
@@ -73,17 +74,17 @@ TEST_F(CaptureTest, TsharkAndScapyAcceptEveryKindOfFrame) {
   auto capture = Capture::open(path_, {"mlx5_0/1", "mlx5_1/1"});
   ASSERT_TRUE(capture) << capture.error().reason;
   std::mt19937 random(7);
-  FrameAddress v1 = ipv6();
-  v1.roce_v1 = true;
+  Address v1 = ipv6();
+  v1.carrier = Carrier::roce_v1;
   std::vector<std::byte> frame;
   unsigned frames = 0;
-  auto put = [&](const FrameAddress& address, const std::vector<std::byte>& transport, std::size_t payload_bytes) {
+  auto put = [&](const Address& address, const std::vector<std::byte>& transport, std::size_t payload_bytes) {
     std::vector<std::byte> payload(payload_bytes);
     for (auto& b : payload) b = static_cast<std::byte>(random());
     ASSERT_TRUE(encode_frame(address, transport, payload, frame));
     (*capture)->write(frames++ % 2, frame);
   };
-  for (const FrameAddress& address : {ipv4(), ipv6(), v1}) {
+  for (const Address& address : {ipv4(), ipv6(), v1}) {
     for (std::size_t size : {0, 1, 2, 3, 4, 255, 4096}) put(address, bth(kRcSendOnly, size), size);
     put(address, bth(kRcAck, 0, {0, 0, 0, 1}), 0);
     put(address, bth(kRcWriteOnly, 5, {0, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 1, 0, 0, 0, 0, 5}), 5);
