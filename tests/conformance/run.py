@@ -1,0 +1,104 @@
+"""Conformance suites: programs we did not write, judged on the emulated NIC.
+
+run.py [--quick | --ci] [--preset NAME] [--update-baseline] [SUITE...]
+
+Prints every failure with the command that shows it, one line of counts a suite, and leaves build/results/SUITE.json.
+Exits 1 if a case fails or if fewer pass than tests/conformance/baseline/SUITE.json says.
+"""
+import argparse
+import json
+import pathlib
+import sys
+import time
+
+import suite_faults
+import suite_perftest
+import suite_pyverbs
+import suite_utils
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+import counts  # noqa: E402
+
+BASELINES = pathlib.Path(__file__).with_name("baseline")
+SUITES = {
+    "utils": suite_utils.run,
+    "perftest": suite_perftest.run,
+    "pyverbs": suite_pyverbs.run,
+    "pyverbs-other": suite_pyverbs.run_other,
+    "faults": suite_faults.run,
+}
+FOR_THE_RECORD = {"pyverbs-other"}  # failures there are listed but do not fail the run
+# In CI the whole of a suite that takes long is replaced by its subset.
+CI_QUICK = {"utils"}
+
+
+def run_suite(name, mode, preset):
+    started = time.monotonic()
+    cases = []
+    for case in SUITES[name](mode == "quick", preset):
+        cases.append(case)
+        if case["status"] == "failed" and name not in FOR_THE_RECORD:
+            print(f"  failed: {case['name']}: {case['reason']}", flush=True)
+            if case.get("command"):
+                print(f"          {case['command']}", flush=True)
+    if not cases:
+        return True
+    sums = counts.counts(cases)
+    label = name if preset == "dev" else f"{name}-{preset}"
+    counts.save(label, mode, cases, for_the_record=name in FOR_THE_RECORD)
+    print(f"{label} ({mode}): {counts.line(sums)} in {time.monotonic() - started:.0f} s", flush=True)
+    return not sums["failed"] or name in FOR_THE_RECORD
+
+
+def below_baseline(name, mode):
+    """Complains about fewer passes than the baseline has for this mode."""
+    try:
+        least = json.loads((BASELINES / f"{name}.json").read_text()).get(mode)
+        now = json.loads((counts.RESULTS / f"{name}.json").read_text())
+    except OSError:
+        return False
+    passed = counts.counts(now["cases"])["passed"]
+    if least is not None and now["mode"] == mode and passed < least:
+        print(f"  {name} ({mode}): {passed} passed, the baseline is {least}")
+        return True
+    return False
+
+
+def update_baseline(name, mode):
+    path = BASELINES / f"{name}.json"
+    known = json.loads(path.read_text()) if path.exists() else {}
+    result = json.loads((counts.RESULTS / f"{name}.json").read_text())
+    known[mode] = counts.counts(result["cases"])["passed"]
+    BASELINES.mkdir(exist_ok=True)
+    path.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev conformance")
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help=" ".join(SUITES))
+    parser.add_argument("--quick", action="store_true", help="the subset that ./dev test runs")
+    parser.add_argument("--ci", action="store_true", help="full length, but the subset for: " + " ".join(CI_QUICK))
+    parser.add_argument("--preset", default="dev")
+    parser.add_argument("--update-baseline", action="store_true")
+    arguments = parser.parse_args()
+    unknown = [s for s in arguments.suites if s not in SUITES]
+    if unknown:
+        parser.error(f"no such suite: {unknown[0]} (there are: {' '.join(SUITES)})")
+    good = True
+    print(f"\n== conformance ({arguments.preset})", flush=True)
+    for name in arguments.suites or SUITES:
+        mode = "quick" if arguments.quick or (arguments.ci and name in CI_QUICK) else "full"
+        good = run_suite(name, mode, arguments.preset) and good
+        if arguments.preset == "dev":
+            if arguments.update_baseline:
+                update_baseline(name, mode)
+            good = not below_baseline(name, mode) and good
+    if not arguments.quick and arguments.preset == "dev":
+        import report
+        report.write()
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
