@@ -1,7 +1,7 @@
 // A transport packet as the bytes a RoCE port puts on the wire.
 //
-//   RoCEv2 (IBTA RoCEv2 annex A17): Ethernet / IPv4 or IPv6 / UDP 4791 / BTH ... payload, pad / ICRC
-//   RoCEv1 (IBTA RoCE annex A16):   Ethernet 0x8915 / GRH / BTH ... payload, pad / ICRC
+//   RoCE v2 (IBTA annex A17): Ethernet / IPv4 or IPv6 / UDP 4791 / BTH, extension headers, payload, pad / ICRC
+//   RoCE v1 (IBTA annex A16): Ethernet 0x8915 / GRH / the same
 //
 // Threads: pure functions; any thread may call.
 #pragma once
@@ -15,14 +15,15 @@
 
 namespace verbena::fabric {
 
-inline constexpr std::uint16_t kRoceV2Port = 4791;
-
-// UDP source port that a flow label stands for (the rule of the RoCEv2 annex that Linux follows).
+// UDP source port that a flow label stands for (annex A17.9.4, as Linux computes it).
 std::uint16_t flow_label_to_udp_sport(std::uint32_t flow_label);
 
-// Encodes one frame into `out` (cleared first; its capacity is reused). `transport` is the BTH and its extension
-// headers, whose pad count must fit payload.size(); the pad bytes and the ICRC are added here.
-// Returns false, with `out` empty, if the packet cannot be a frame: shorter than a BTH, or longer than an IP packet.
+// Encodes `packet`, whose payload must be filled in, as one frame into `out` (cleared first; its capacity is reused).
+// Returns false, with `out` empty, if no frame can say it: no address, or longer than an IP packet.
+bool encode_frame(const Packet& packet, std::vector<std::byte>& out);
+
+// The same for a transport that is encoded already: `transport` is the BTH and its extension headers, its pad count
+// in agreement with payload.size(); the pad bytes and the ICRC are added here.
 bool encode_frame(const Address& address, std::span<const std::byte> transport, std::span<const std::byte> payload,
                   std::vector<std::byte>& out);
 

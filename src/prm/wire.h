@@ -180,6 +180,7 @@ struct Bth : Layout<0xc> {
   using pkey = Field<"pkey", At{0x00, 15, 0}>;
   using fecn = Field<"fecn", At{0x04, 31, 31}>;
   using becn = Field<"becn", At{0x04, 30, 30}>;
+  using variant = Field<"variant", At{0x04, 31, 24}>;  // fecn, becn and reserved bits: what the ICRC masks
   using destqp = Field<"destqp", At{0x04, 23, 0}>;
   using ackreq = Field<"ackreq", At{0x08, 31, 31}>;
   using psn = Field<"psn", At{0x08, 23, 0}>;

@@ -11,23 +11,30 @@
 #include <random>
 
 #include "fabric/frame.h"
+#include "prm/wire.h"
 
 namespace verbena::fabric {
 namespace {
 
-constexpr std::uint8_t kRcSendOnly = 0x04, kRcAck = 0x11, kUdSendOnly = 0x64, kRcWriteOnly = 0x0a;
+using prm::BthOpcode;
 
-std::vector<std::byte> bytes(std::initializer_list<unsigned> list) {
-  std::vector<std::byte> out;
-  for (unsigned v : list) out.push_back(static_cast<std::byte>(v));
+std::vector<std::byte> random_bytes(std::size_t count) {
+  static std::mt19937 random(7);
+  std::vector<std::byte> out(count);
+  for (auto& b : out) b = static_cast<std::byte>(random());
   return out;
 }
 
-std::vector<std::byte> bth(unsigned opcode, std::size_t payload, std::initializer_list<unsigned> extension = {}) {
-  const unsigned pad = (4 - payload % 4) % 4;
-  auto out = bytes({opcode, pad << 4, 0xff, 0xff, 0, 0, 0, 0x51, 0x80, 0x12, 0x34, 0x56});
-  for (unsigned v : extension) out.push_back(static_cast<std::byte>(v));
-  return out;
+Packet packet(const Address& address, BthOpcode opcode, std::span<const std::byte> payload = {}) {
+  Packet p;
+  p.address = &address;
+  p.opcode = static_cast<std::uint8_t>(opcode);
+  p.dest_qpn = 0x51;
+  p.psn = 0x123456;
+  p.ack_request = true;
+  p.payload = payload;
+  p.payload_bytes = static_cast<std::uint32_t>(payload.size());
+  return p;
 }
 
 Address ipv4() {
@@ -73,22 +80,34 @@ class CaptureTest : public ::testing::Test {
 TEST_F(CaptureTest, TsharkAndScapyAcceptEveryKindOfFrame) {
   auto capture = Capture::open(path_, {"mlx5_0/1", "mlx5_1/1"});
   ASSERT_TRUE(capture) << capture.error().reason;
-  std::mt19937 random(7);
   Address v1 = ipv6();
   v1.carrier = Carrier::roce_v1;
   std::vector<std::byte> frame;
   unsigned frames = 0;
-  auto put = [&](const Address& address, const std::vector<std::byte>& transport, std::size_t payload_bytes) {
-    std::vector<std::byte> payload(payload_bytes);
-    for (auto& b : payload) b = static_cast<std::byte>(random());
-    ASSERT_TRUE(encode_frame(address, transport, payload, frame));
-    (*capture)->write(frames++ % 2, frame);
-  };
   for (const Address& address : {ipv4(), ipv6(), v1}) {
-    for (std::size_t size : {0, 1, 2, 3, 4, 255, 4096}) put(address, bth(kRcSendOnly, size), size);
-    put(address, bth(kRcAck, 0, {0, 0, 0, 1}), 0);
-    put(address, bth(kRcWriteOnly, 5, {0, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 1, 0, 0, 0, 0, 5}), 5);
-    put(address, bth(kUdSendOnly, 8, {0x80, 1, 0, 0, 0, 0, 0, 0x44}), 8);
+    auto put = [&](BthOpcode opcode, std::size_t payload_bytes) {
+      const auto payload = random_bytes(payload_bytes);
+      Packet p = packet(address, opcode, payload);
+      p.va = 0x7f0012345678;
+      p.rkey = 0x1234;
+      p.length = static_cast<std::uint32_t>(payload_bytes);
+      p.qkey = 0x80010000;
+      p.src_qpn = 0x44;
+      p.syndrome = 0x1f;
+      p.msn = 9;
+      ASSERT_TRUE(encode_frame(p, frame));
+      (*capture)->write(frames++ % 2, frame);
+    };
+    for (std::size_t size : {0, 1, 2, 3, 4, 255, 4096}) put(BthOpcode::rc_send_only, size);
+    for (auto opcode :
+         {BthOpcode::rc_send_first, BthOpcode::rc_send_last_imm, BthOpcode::rc_rdma_write_only,
+          BthOpcode::rc_rdma_write_only_imm, BthOpcode::rc_rdma_read_response_only,
+          BthOpcode::rc_rdma_read_response_middle, BthOpcode::uc_send_only, BthOpcode::uc_rdma_write_first,
+          BthOpcode::ud_send_only, BthOpcode::ud_send_only_imm, BthOpcode::rc_send_only_inv})
+      put(opcode, 64);
+    for (auto opcode : {BthOpcode::rc_acknowledge, BthOpcode::rc_rdma_read_request, BthOpcode::rc_compare_swap,
+                        BthOpcode::rc_fetch_add, BthOpcode::rc_atomic_acknowledge})
+      put(opcode, 0);
   }
   EXPECT_EQ((*capture)->lost(), 0u);
   expect_good(frames, "mlx5_0/1 mlx5_1/1");
@@ -105,8 +124,9 @@ TEST_F(CaptureTest, ProcessesAndHostsShareOneFile) {
       if (!capture) _exit(1);
       std::vector<std::byte> frame;
       for (unsigned i = 0; i < kFrames; ++i) {
-        std::vector<std::byte> payload(4 * i % 4096);
-        if (!encode_frame(ipv4(), bth(kRcSendOnly, payload.size()), payload, frame)) _exit(2);
+        const Address address = ipv4();
+        const std::vector<std::byte> payload(4 * i % 4096);
+        if (!encode_frame(packet(address, BthOpcode::rc_send_only, payload), frame)) _exit(2);
         (*capture)->write(0, frame);
       }
       _exit((*capture)->lost() ? 3 : 0);
@@ -131,9 +151,11 @@ TEST_F(CaptureTest, RefusesWhatIsNotACapture) {
 
 TEST(Frame, RefusesWhatCannotBeAFrame) {
   std::vector<std::byte> out;
-  EXPECT_FALSE(encode_frame(ipv4(), bytes({1, 2, 3}), {}, out));
-  std::vector<std::byte> huge(65536);
-  EXPECT_FALSE(encode_frame(ipv4(), bth(kRcSendOnly, huge.size()), huge, out));
+  const Address address = ipv4();
+  EXPECT_FALSE(encode_frame(Packet{}, out));
+  EXPECT_FALSE(encode_frame(address, std::vector<std::byte>(3), {}, out));
+  const std::vector<std::byte> huge(65536);
+  EXPECT_FALSE(encode_frame(packet(address, BthOpcode::rc_send_only, huge), out));
   EXPECT_TRUE(out.empty());
 }
 

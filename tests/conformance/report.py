@@ -1,0 +1,85 @@
+"""Writes docs/conformance.md from build/results: `./dev docs`."""
+import collections
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+import counts  # noqa: E402
+
+PAGE = ROOT / "docs" / "conformance.md"
+TITLES = {
+    "utils": "ibverbs-utils", "perftest": "perftest", "pyverbs": "pyverbs, required modules",
+    "pyverbs-other": "pyverbs, all other modules (for the record)", "faults": "Faults",
+}
+HEAD = """# Conformance
+
+What programs that we did not write make of the emulated NIC. Written by `./dev conformance` (`./dev docs` writes it
+again from the last results); suites and their commands are in tests/conformance, the least counts CI accepts in
+tests/conformance/baseline.
+
+"""
+
+
+def group_of(suite, name):
+    if suite.startswith("pyverbs"):
+        return name.split(".")[0].split(" ")[0]
+    return name.split(" ")[0]
+
+
+def table(suite, cases):
+    groups = collections.OrderedDict()
+    for case in cases:
+        groups.setdefault(group_of(suite, case["name"]), []).append(case)
+    yield "| what | passed | failed | skipped |"
+    yield "|---|---:|---:|---:|"
+    for name, members in groups.items():
+        sums = counts.counts(members)
+        yield f"| {name} | {sums['passed']} | {sums['failed']} | {sums['skipped']} |"
+
+
+def remarks(cases):
+    """Failures and skips, equal reasons together."""
+    for status, title in (("failed", "Failed"), ("skipped", "Skipped")):
+        reasons = collections.OrderedDict()
+        for case in cases:
+            if case["status"] == status:
+                why = case["reason"].replace("|", "/").strip()[:160] or "no reason given"
+                if case.get("why"):
+                    why += f" ({case['why']})"
+                reasons.setdefault(why, []).append(case["name"].split(".")[-1] if "." in case["name"] else case["name"])
+        if reasons:
+            yield ""
+            yield f"{title}:"
+            yield ""
+            for why, names in reasons.items():
+                yield f"* {', '.join(names)}: {why}"
+
+
+def page(results):
+    lines = [HEAD.rstrip(), "", "| suite | passed | failed | skipped |", "|---|---:|---:|---:|"]
+    for result in results:
+        sums = counts.counts(result["cases"])
+        title = TITLES[result["suite"]]
+        lines.append(f"| {title} | {sums['passed']} | {sums['failed']} | {sums['skipped']} |")
+    for result in results:
+        lines += ["", f"## {TITLES[result['suite']]}", ""]
+        if result["mode"] != "full":
+            lines += [f"Last run: {result['mode']}.", ""]
+        lines += table(result["suite"], result["cases"])
+        lines += remarks(result["cases"])
+    return "\n".join(lines) + "\n"
+
+
+def write():
+    results = {r["suite"]: r for r in counts.load_all() if r["suite"] in TITLES}
+    if not results:
+        print("no results: run ./dev conformance first", file=sys.stderr)
+        return 1
+    PAGE.write_text(page([results[s] for s in TITLES if s in results]))
+    print(f"wrote {PAGE.relative_to(ROOT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(write())
