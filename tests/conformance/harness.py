@@ -39,8 +39,8 @@ class Process:
         self.argv = argv
         self.started = time.monotonic()
         self.log = tempfile.TemporaryFile()
-        self.popen = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=self.log, stderr=subprocess.STDOUT, env=env,
-                                      start_new_session=True)
+        self.popen = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=self.log, stderr=subprocess.STDOUT,
+                                      env=env, start_new_session=True)
 
     def kill(self, signum=signal.SIGKILL):
         try:

@@ -9,6 +9,7 @@ import counts  # noqa: E402
 
 PAGE = ROOT / "docs" / "conformance.md"
 TITLES = {
+    "host": "The verbena command and captures",
     "utils": "ibverbs-utils", "perftest": "perftest", "pyverbs": "pyverbs, required modules",
     "pyverbs-other": "pyverbs, all other modules (for the record)", "faults": "Faults",
 }

@@ -12,6 +12,7 @@ import sys
 import time
 
 import suite_faults
+import suite_host
 import suite_perftest
 import suite_pyverbs
 import suite_utils
@@ -22,6 +23,7 @@ import counts  # noqa: E402
 
 BASELINES = pathlib.Path(__file__).with_name("baseline")
 SUITES = {
+    "host": suite_host.run,
     "utils": suite_utils.run,
     "perftest": suite_perftest.run,
     "pyverbs": suite_pyverbs.run,

@@ -85,7 +85,8 @@ def run_module(bench, folder, module):
     while True:
         before = len(read_journal(journal))
         left = limit - (time.monotonic() - started)
-        end = bench.run([PYTHON, str(driver), str(folder), module, str(journal)], seconds=min(45, max(5, left / PATIENCE)))
+        argv = [PYTHON, str(driver), str(folder), module, str(journal)]
+        end = bench.run(argv, seconds=min(45, max(5, left / PATIENCE)))
         entries = read_journal(journal)
         open_cases = [name for name, entry in entries.items() if entry["status"] == "begun" and name not in crashes]
         for name in open_cases:

@@ -1,0 +1,98 @@
+"""The product as a user meets it: the `verbena` command, captures of real traffic, virtual hosts."""
+import json
+import pathlib
+import subprocess
+import tempfile
+
+from harness import Bench, case, pair_problem, shell, tail
+
+USAGE = [  # (arguments, exit status, what the one line must say)
+    ([], 2, "what to do?"),
+    (["bogus"], 2, "no such command: bogus"),
+    (["run"], 2, "which program?"),
+    (["run", "--bogus", "--", "true"], 2, "unknown option --bogus"),
+    (["run", "--devices", "0", "--", "true"], 2, "not in range"),
+    (["run", "--host", "a/b", "--", "true"], 2, "a host name is"),
+    (["run", "--profile", "/nonexistent", "--", "true"], 2, "does not exist"),
+    (["run", "--", "no-such-program"], 127, "cannot run no-such-program"),
+    (["explain", "tomato"], 2, "not a 32-bit number"),
+    (["explain"], 2, "which syndrome?"),
+]
+# tshark guesses RPC-over-RDMA from any payload, and takes the zero UDP checksum over IPv6 for an error.
+TSHARK = ["tshark", "--disable-protocol", "rpcordma", "-o", "udp.ignore_ipv6_zero_checksum:TRUE"]
+
+
+def dissect(path, *arguments):
+    done = subprocess.run([*TSHARK, "-r", str(path), *arguments], capture_output=True, text=True, timeout=120)
+    return done.stdout.splitlines()
+
+
+def usage_cases(bench):
+    verbena = str(bench.build / "bin" / "verbena")
+    for arguments, status, text in USAGE:
+        done = subprocess.run([verbena, *arguments], capture_output=True, text=True, timeout=30, env=bench.env)
+        good = done.returncode == status and text in done.stderr and done.stderr.count("\n") == 1 and not done.stdout
+        yield case(f"verbena {shell(arguments)}", "" if good else f"exit {done.returncode}: {done.stderr}", 0)
+    done = subprocess.run([verbena, "--help"], capture_output=True, text=True, timeout=30, env=bench.env)
+    yield case("verbena --help", "" if done.returncode == 0 and "verbena run" in done.stdout else done.stderr, 0)
+    listing = [verbena, "devices", "--devices", "2"]
+    done = subprocess.run(listing, capture_output=True, text=True, timeout=60, env=bench.env)
+    good = done.returncode == 0 and "mlx5_1" in done.stdout and "ACTIVE" in done.stdout and "RoCE v2" in done.stdout
+    yield case("verbena devices --devices 2", "" if good else tail(done.stdout + done.stderr), 0)
+    done = subprocess.run([verbena, "explain", "--all"], capture_output=True, text=True, timeout=30, env=bench.env)
+    yield case("verbena explain --all", "" if done.returncode == 0 and done.stdout.count("\n") > 10 else done.stderr, 0)
+    if done.stdout:
+        first = done.stdout.split()[0]
+        one = subprocess.run([verbena, "explain", first], capture_output=True, text=True, timeout=30, env=bench.env)
+        yield case("verbena explain SYNDROME", "" if one.returncode == 0 and first in one.stdout else one.stderr, 0)
+    code = bench.run(["sh", "-c", "exit 7"])
+    yield case("the program's exit status is passed on", "" if code.code == 7 else code.ending(), 0)
+
+
+def capture_problem(path, opcodes):
+    if not path.exists():
+        return "there is no capture"
+    rows = dissect(path, "-T", "json", "-e", "_ws.malformed", "-e", "infiniband.bth.opcode", "-e", "frame.protocols",
+                   "-e", "infiniband.invariant.crc", "-e", "frame.interface_name")
+    frames = [row["_source"]["layers"] for row in json.loads("\n".join(rows) or "[]")]
+    if not frames:
+        return "tshark reads no frame"
+    malformed = [f for f in frames if f.get("_ws.malformed")]
+    if malformed:
+        return f"{len(malformed)} of {len(frames)} frames are malformed: {malformed[0]}"
+    seen = {int(f["infiniband.bth.opcode"][0]) for f in frames if "infiniband.bth.opcode" in f}
+    missing = opcodes - seen
+    return f"opcodes {sorted(missing)} are missing; there are {sorted(seen)}" if missing else ""
+
+
+def capture_cases(bench, folder):
+    # (name, program and options, BTH opcodes that must be there)
+    runs = [
+        ("RC send", ["ibv_rc_pingpong", "-g", "3", "-s", "3000", "-n", "20", "-c"], {0, 1, 2, 17}),
+        ("RC over RoCE v1", ["ibv_rc_pingpong", "-g", "0", "-s", "64", "-n", "5"], {4, 17}),
+        ("RC over IPv6", ["ibv_rc_pingpong", "-g", "1", "-s", "64", "-n", "5"], {4, 17}),
+        ("UC send", ["ibv_uc_pingpong", "-g", "3", "-s", "64", "-n", "5"], {0x24}),
+        ("UD send", ["ibv_ud_pingpong", "-g", "3", "-s", "64", "-n", "5"], {0x64}),
+        ("RC write", ["ib_write_bw", "-F", "-s", "4096", "-n", "10"], {17}),
+        ("RC read", ["ib_read_lat", "-F", "-s", "64", "-n", "10"], {12, 16}),
+        ("RC atomic", ["ib_atomic_lat", "-F", "-n", "10"], {20, 18}),
+    ]
+    checker = pathlib.Path(__file__).parent.parent / "unit" / "fabric" / "check_capture.py"
+    for number, (name, command, opcodes) in enumerate(runs):
+        path = pathlib.Path(folder) / f"{number}.pcapng"
+        argv = [*command, "-p", "{port}"]
+        ends = bench.pair(argv, argv + ["localhost"], capture=path, seconds=60)
+        problem = pair_problem(*ends) or capture_problem(path, opcodes)
+        if not problem:
+            judged = subprocess.run(["/usr/bin/python3", str(checker), str(path), "-1"], capture_output=True, text=True,
+                                    timeout=120)
+            problem = "" if judged.returncode == 0 else tail(judged.stdout + judged.stderr, 2)
+        shown = shell(["verbena", "run", "--capture", "F", "--", *argv])
+        yield case(f"capture: {name}", problem, ends[1].seconds, shown)
+
+
+def run(quick, preset):
+    del quick  # short in any case
+    with Bench(preset) as bench, tempfile.TemporaryDirectory() as folder:
+        yield from usage_cases(bench)
+        yield from capture_cases(bench, folder)
