@@ -83,6 +83,6 @@ const Backend* backend();
 
 }  // namespace verbena::uverbs
 
-// Exported by libverbena-nic.so, which src/verbs/embed.cc loads from the folder of libibverbs.so.1.
+// Exported by libverbena-nic.so, which backend.cc loads from the folder of libibverbs.so.1.
 // Returns null if `abi` is not the one it speaks.
 extern "C" const verbena::uverbs::Backend* verbena_embedded_backend(std::uint32_t abi);

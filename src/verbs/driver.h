@@ -266,7 +266,9 @@ int verbena_munmap(verbena_context*, void* addr, std::size_t length);
 
 int verbena_cmd_get_context(verbena_context*, const verbena_udata*);
 int verbena_cmd_query_context(verbena_context*, verbena_bundle* driver);
-// udata->out_length is set to what the kernel filled, where `filled` is not null.
+// *filled (may be null): how much of udata->out the kernel may have written; 0 where only the legacy command
+// exists. Driver structures say in a response_length of their own what of it is valid. attr->fw_ver is formatted
+// here as "major.minor.sub".
 int verbena_cmd_query_device_ex(ibv_context*, const ibv_query_device_ex_input*, ibv_device_attr_ex*,
                                 std::size_t attr_size, const verbena_udata*, std::size_t* filled);
 int verbena_cmd_query_port(ibv_context*, std::uint8_t port, ibv_port_attr*);

@@ -1,0 +1,70 @@
+// Which backend this process uses, and loading of the embedded one.
+#include "uverbs/backend.h"
+
+#include <dlfcn.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string>
+
+namespace verbena::uverbs {
+namespace {
+
+constexpr char kNicLibrary[] = "libverbena-nic.so";
+
+struct Choice {
+  const Backend* backend = nullptr;
+  int error = 0;
+};
+
+// libverbena-nic.so lies beside the library that holds this code (libibverbs.so.1).
+Choice embedded() {
+  std::string path;
+  Dl_info self{};
+  if (dladdr(reinterpret_cast<void*>(&embedded), &self) && self.dli_fname) {
+    path = self.dli_fname;
+    path.erase(path.rfind('/') + 1);  // all of it without a slash: then the loader searches
+  }
+  // The device keeps threads and signal handlers of its own, so it is never unloaded.
+  void* library = dlopen((path + kNicLibrary).c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (!library) library = dlopen(kNicLibrary, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (!library) return {nullptr, ENOENT};
+  auto* entry = reinterpret_cast<decltype(&verbena_embedded_backend)>(dlsym(library, "verbena_embedded_backend"));
+  if (!entry) return {nullptr, ELIBBAD};
+  errno = 0;
+  const Backend* backend = entry(kBackendAbi);
+  if (!backend) return {nullptr, errno ? errno : ELIBBAD};
+  return {backend, 0};
+}
+
+bool kernel_has_mlx5() {
+  const Backend& kernel = kernel_backend();
+  int count = kernel.device_count();
+  for (int index = 0; index < count; ++index) {
+    DeviceInfo info{};
+    if (kernel.device_info(index, &info) == 0 && info.vendor_id == 0x15b3) return true;
+  }
+  return false;
+}
+
+Choice choose() {
+  const char* mode = std::getenv("VERBENA_MODE");
+  if (mode && std::strcmp(mode, "kernel") == 0) return {&kernel_backend(), 0};
+  if (mode && std::strcmp(mode, "embedded") == 0) return embedded();
+  if (mode && *mode && std::strcmp(mode, "auto") != 0) return {nullptr, EINVAL};
+  return kernel_has_mlx5() ? Choice{&kernel_backend(), 0} : embedded();
+}
+
+}  // namespace
+
+const Backend* backend() {
+  static std::once_flag once;
+  static Choice choice;
+  std::call_once(once, [] { choice = choose(); });
+  if (!choice.backend) errno = choice.error;
+  return choice.backend;
+}
+
+}  // namespace verbena::uverbs
