@@ -18,7 +18,6 @@ struct FlowTableFieldsSupported : Layout<0x10> {
   using outer_second_prio = Field<"outer_second_prio", At{0x00, 23, 23}>;
   using outer_second_cfi = Field<"outer_second_cfi", At{0x00, 22, 22}>;
   using outer_second_vid = Field<"outer_second_vid", At{0x00, 21, 21}>;
-  using outer_ipv6_flow_label = Field<"outer_ipv6_flow_label", At{0x00, 20, 20}>;
   using outer_sip = Field<"outer_sip", At{0x00, 19, 19}>;
   using outer_dip = Field<"outer_dip", At{0x00, 18, 18}>;
   using outer_frag = Field<"outer_frag", At{0x00, 17, 17}>;
@@ -46,11 +45,9 @@ struct FlowTableFieldsSupported : Layout<0x10> {
   using inner_first_prio = Field<"inner_first_prio", At{0x04, 27, 27}>;
   using inner_first_cfi = Field<"inner_first_cfi", At{0x04, 26, 26}>;
   using inner_first_vid = Field<"inner_first_vid", At{0x04, 25, 25}>;
-  using inner_ipv4_ttl = Field<"inner_ipv4_ttl", At{0x04, 24, 24}>;
   using inner_second_prio = Field<"inner_second_prio", At{0x04, 23, 23}>;
   using inner_second_cfi = Field<"inner_second_cfi", At{0x04, 22, 22}>;
   using inner_second_vid = Field<"inner_second_vid", At{0x04, 21, 21}>;
-  using inner_ipv6_flow_label = Field<"inner_ipv6_flow_label", At{0x04, 20, 20}>;
   using inner_sip = Field<"inner_sip", At{0x04, 19, 19}>;
   using inner_dip = Field<"inner_dip", At{0x04, 18, 18}>;
   using inner_frag = Field<"inner_frag", At{0x04, 17, 17}>;
@@ -62,25 +59,14 @@ struct FlowTableFieldsSupported : Layout<0x10> {
   using inner_tcp_sport = Field<"inner_tcp_sport", At{0x04, 11, 11}>;
   using inner_tcp_dport = Field<"inner_tcp_dport", At{0x04, 10, 10}>;
   using inner_tcp_flags = Field<"inner_tcp_flags", At{0x04, 9, 9}>;
-  using metadata_reg_b = Field<"metadata_reg_b", At{0x04, 1, 1}>;
-  using metadata_reg_a = Field<"metadata_reg_a", At{0x04, 0, 0}>;
   using geneve_tlv_option_0_data = Field<"geneve_tlv_option_0_data", At{0x08, 31, 31}>;
   using geneve_tlv_option_0_exist = Field<"geneve_tlv_option_0_exist", At{0x08, 30, 30}>;
   using outer_first_mpls_over_udp = Field<"outer_first_mpls_over_udp", At{0x08, 26, 23}>;
   using outer_first_mpls_over_gre = Field<"outer_first_mpls_over_gre", At{0x08, 22, 19}>;
   using inner_first_mpls = Field<"inner_first_mpls", At{0x08, 18, 15}>;
   using outer_first_mpls = Field<"outer_first_mpls", At{0x08, 14, 11}>;
-  using outer_emd_tag = Field<"outer_emd_tag", At{0x08, 10, 10}>;
-  using inner_esp_spi = Field<"inner_esp_spi", At{0x08, 9, 9}>;
   using outer_esp_spi = Field<"outer_esp_spi", At{0x08, 8, 8}>;
-  using inner_ipv6_hop_limit = Field<"inner_ipv6_hop_limit", At{0x08, 7, 7}>;
-  using outer_ipv6_hop_limit = Field<"outer_ipv6_hop_limit", At{0x08, 6, 6}>;
   using bth_dst_qp = Field<"bth_dst_qp", At{0x08, 5, 5}>;
-  using inner_first_svlan = Field<"inner_first_svlan", At{0x08, 4, 4}>;
-  using inner_second_svlan = Field<"inner_second_svlan", At{0x08, 3, 3}>;
-  using outer_first_svlan = Field<"outer_first_svlan", At{0x08, 2, 2}>;
-  using outer_second_svlan = Field<"outer_second_svlan", At{0x08, 1, 1}>;
-  using source_sqn = Field<"source_sqn", At{0x08, 0, 0}>;
   using metadata_reg_c_7 = Field<"metadata_reg_c_7", At{0x0c, 7, 7}>;
   using metadata_reg_c_6 = Field<"metadata_reg_c_6", At{0x0c, 6, 6}>;
   using metadata_reg_c_5 = Field<"metadata_reg_c_5", At{0x0c, 5, 5}>;
@@ -91,25 +77,21 @@ struct FlowTableFieldsSupported : Layout<0x10> {
   using metadata_reg_c_0 = Field<"metadata_reg_c_0", At{0x0c, 0, 0}>;
   using fields =
       Fields<outer_dmac, outer_smac, outer_ether_type, outer_ip_version, outer_first_prio, outer_first_cfi,
-             outer_first_vid, outer_ipv4_ttl, outer_second_prio, outer_second_cfi, outer_second_vid,
-             outer_ipv6_flow_label, outer_sip, outer_dip, outer_frag, outer_ip_protocol, outer_ip_ecn, outer_ip_dscp,
-             outer_udp_sport, outer_udp_dport, outer_tcp_sport, outer_tcp_dport, outer_tcp_flags, outer_gre_protocol,
-             outer_gre_key, outer_vxlan_vni, outer_geneve_vni, outer_geneve_oam, outer_geneve_protocol_type,
-             outer_geneve_opt_len, source_vhca_port, source_eswitch_port, inner_dmac, inner_smac, inner_ether_type,
-             inner_ip_version, inner_first_prio, inner_first_cfi, inner_first_vid, inner_ipv4_ttl, inner_second_prio,
-             inner_second_cfi, inner_second_vid, inner_ipv6_flow_label, inner_sip, inner_dip, inner_frag,
-             inner_ip_protocol, inner_ip_ecn, inner_ip_dscp, inner_udp_sport, inner_udp_dport, inner_tcp_sport,
-             inner_tcp_dport, inner_tcp_flags, metadata_reg_b, metadata_reg_a, geneve_tlv_option_0_data,
-             geneve_tlv_option_0_exist, outer_first_mpls_over_udp, outer_first_mpls_over_gre, inner_first_mpls,
-             outer_first_mpls, outer_emd_tag, inner_esp_spi, outer_esp_spi, inner_ipv6_hop_limit, outer_ipv6_hop_limit,
-             bth_dst_qp, inner_first_svlan, inner_second_svlan, outer_first_svlan, outer_second_svlan, source_sqn,
-             metadata_reg_c_7, metadata_reg_c_6, metadata_reg_c_5, metadata_reg_c_4, metadata_reg_c_3, metadata_reg_c_2,
-             metadata_reg_c_1, metadata_reg_c_0>;
+             outer_first_vid, outer_ipv4_ttl, outer_second_prio, outer_second_cfi, outer_second_vid, outer_sip,
+             outer_dip, outer_frag, outer_ip_protocol, outer_ip_ecn, outer_ip_dscp, outer_udp_sport, outer_udp_dport,
+             outer_tcp_sport, outer_tcp_dport, outer_tcp_flags, outer_gre_protocol, outer_gre_key, outer_vxlan_vni,
+             outer_geneve_vni, outer_geneve_oam, outer_geneve_protocol_type, outer_geneve_opt_len, source_vhca_port,
+             source_eswitch_port, inner_dmac, inner_smac, inner_ether_type, inner_ip_version, inner_first_prio,
+             inner_first_cfi, inner_first_vid, inner_second_prio, inner_second_cfi, inner_second_vid, inner_sip,
+             inner_dip, inner_frag, inner_ip_protocol, inner_ip_ecn, inner_ip_dscp, inner_udp_sport, inner_udp_dport,
+             inner_tcp_sport, inner_tcp_dport, inner_tcp_flags, geneve_tlv_option_0_data, geneve_tlv_option_0_exist,
+             outer_first_mpls_over_udp, outer_first_mpls_over_gre, inner_first_mpls, outer_first_mpls, outer_esp_spi,
+             bth_dst_qp, metadata_reg_c_7, metadata_reg_c_6, metadata_reg_c_5, metadata_reg_c_4, metadata_reg_c_3,
+             metadata_reg_c_2, metadata_reg_c_1, metadata_reg_c_0>;
 };
 
 struct FlowTablePropLayout : Layout<0x40> {
   using ft_support = Field<"ft_support", At{0x00, 31, 31}>;
-  using flow_tag = Field<"flow_tag", At{0x00, 30, 30}>;
   using flow_counter = Field<"flow_counter", At{0x00, 29, 29}>;
   using flow_modify_en = Field<"flow_modify_en", At{0x00, 28, 28}>;
   using modify_root = Field<"modify_root", At{0x00, 27, 27}>;
@@ -117,14 +99,11 @@ struct FlowTablePropLayout : Layout<0x40> {
   using flow_table_modify = Field<"flow_table_modify", At{0x00, 25, 25}>;
   using reformat = Field<"reformat", At{0x00, 24, 24}>;
   using decap = Field<"decap", At{0x00, 23, 23}>;
-  using reset_root_to_default = Field<"reset_root_to_default", At{0x00, 22, 22}>;
   using pop_vlan = Field<"pop_vlan", At{0x00, 21, 21}>;
   using push_vlan = Field<"push_vlan", At{0x00, 20, 20}>;
-  using fpga_vendor_acceleration = Field<"fpga_vendor_acceleration", At{0x00, 19, 19}>;
   using pop_vlan_2 = Field<"pop_vlan_2", At{0x00, 18, 18}>;
   using push_vlan_2 = Field<"push_vlan_2", At{0x00, 17, 17}>;
   using reformat_and_vlan_action = Field<"reformat_and_vlan_action", At{0x00, 16, 16}>;
-  using modify_and_vlan_action = Field<"modify_and_vlan_action", At{0x00, 15, 15}>;
   using sw_owner = Field<"sw_owner", At{0x00, 14, 14}>;
   using reformat_l3_tunnel_to_l2 = Field<"reformat_l3_tunnel_to_l2", At{0x00, 13, 13}>;
   using reformat_l2_to_l3_tunnel = Field<"reformat_l2_to_l3_tunnel", At{0x00, 12, 12}>;
@@ -142,8 +121,6 @@ struct FlowTablePropLayout : Layout<0x40> {
   using max_modify_header_actions = Field<"max_modify_header_actions", At{0x04, 15, 8}>;
   using max_ft_level = Field<"max_ft_level", At{0x04, 7, 0}>;
   using execute_aso = Field<"execute_aso", At{0x08, 25, 25}>;
-  using metadata_reg_b_width = Field<"metadata_reg_b_width", At{0x08, 15, 8}>;
-  using metadata_reg_a_width = Field<"metadata_reg_a_width", At{0x08, 7, 0}>;
   using reformat_insert = Field<"reformat_insert", At{0x0c, 29, 29}>;
   using reformat_remove = Field<"reformat_remove", At{0x0c, 28, 28}>;
   using macsec_encrypt = Field<"macsec_encrypt", At{0x0c, 27, 27}>;
@@ -157,50 +134,26 @@ struct FlowTablePropLayout : Layout<0x40> {
   using ft_field_support = Sub<"ft_field_support", 0x20, FlowTableFieldsSupported>;
   using ft_field_bitmask_support = Sub<"ft_field_bitmask_support", 0x30, FlowTableFieldsSupported>;
   using fields =
-      Fields<ft_support, flow_tag, flow_counter, flow_modify_en, modify_root, identified_miss_table_mode,
-             flow_table_modify, reformat, decap, reset_root_to_default, pop_vlan, push_vlan, fpga_vendor_acceleration,
-             pop_vlan_2, push_vlan_2, reformat_and_vlan_action, modify_and_vlan_action, sw_owner,
+      Fields<ft_support, flow_counter, flow_modify_en, modify_root, identified_miss_table_mode, flow_table_modify,
+             reformat, decap, pop_vlan, push_vlan, pop_vlan_2, push_vlan_2, reformat_and_vlan_action, sw_owner,
              reformat_l3_tunnel_to_l2, reformat_l2_to_l3_tunnel, reformat_and_modify_action, ignore_flow_level,
              table_miss_action_domain, termination_table, reformat_and_fwd_to_table, ipsec_encrypt, ipsec_decrypt,
              sw_owner_v2, termination_table_raw_traffic, log_max_ft_size, log_max_modify_header_context,
-             max_modify_header_actions, max_ft_level, execute_aso, metadata_reg_b_width, metadata_reg_a_width,
-             reformat_insert, reformat_remove, macsec_encrypt, macsec_decrypt, reformat_add_macsec,
-             reformat_remove_macsec, log_max_ft_num, log_max_flow_counter, log_max_destination, log_max_flow,
-             ft_field_support, ft_field_bitmask_support>;
-};
-
-struct HeaderModifyCapProperties : Layout<0x80> {
-  using set_action_field_support = Sub<"set_action_field_support", 0x0, FlowTableFieldsSupported>;
-  using add_action_field_support = Sub<"add_action_field_support", 0x20, FlowTableFieldsSupported>;
-  using copy_action_field_support = Array<"copy_action_field_support", 0x40, Dword, 8>;
-  using fields = Fields<set_action_field_support, add_action_field_support, copy_action_field_support>;
+             max_modify_header_actions, max_ft_level, execute_aso, reformat_insert, reformat_remove, macsec_encrypt,
+             macsec_decrypt, reformat_add_macsec, reformat_remove_macsec, log_max_ft_num, log_max_flow_counter,
+             log_max_destination, log_max_flow, ft_field_support, ft_field_bitmask_support>;
 };
 
 struct FlowTableFieldsSupported2 : Layout<0x10> {
   using bth_opcode = Field<"bth_opcode", At{0x00, 17, 17}>;
-  using tunnel_header_2_3 = Field<"tunnel_header_2_3", At{0x00, 16, 16}>;
-  using tunnel_header_0_1 = Field<"tunnel_header_0_1", At{0x00, 15, 15}>;
-  using inner_l3_ok = Field<"inner_l3_ok", At{0x00, 8, 8}>;
-  using inner_l4_ok = Field<"inner_l4_ok", At{0x00, 7, 7}>;
-  using outer_l3_ok = Field<"outer_l3_ok", At{0x00, 6, 6}>;
-  using outer_l4_ok = Field<"outer_l4_ok", At{0x00, 5, 5}>;
-  using psp_header = Field<"psp_header", At{0x00, 4, 4}>;
-  using inner_ipv4_checksum_ok = Field<"inner_ipv4_checksum_ok", At{0x00, 3, 3}>;
-  using inner_l4_checksum_ok = Field<"inner_l4_checksum_ok", At{0x00, 2, 2}>;
-  using outer_ipv4_checksum_ok = Field<"outer_ipv4_checksum_ok", At{0x00, 1, 1}>;
-  using outer_l4_checksum_ok = Field<"outer_l4_checksum_ok", At{0x00, 0, 0}>;
-  using fields =
-      Fields<bth_opcode, tunnel_header_2_3, tunnel_header_0_1, inner_l3_ok, inner_l4_ok, outer_l3_ok, outer_l4_ok,
-             psp_header, inner_ipv4_checksum_ok, inner_l4_checksum_ok, outer_ipv4_checksum_ok, outer_l4_checksum_ok>;
+  using fields = Fields<bth_opcode>;
 };
 
 struct FlowTableNicCap : Layout<0x1000> {
   using nic_rx_multi_path_tirs = Field<"nic_rx_multi_path_tirs", At{0x00, 31, 31}>;
   using nic_rx_multi_path_tirs_fts = Field<"nic_rx_multi_path_tirs_fts", At{0x00, 30, 30}>;
   using allow_sniffer_and_nic_rx_shared_tir = Field<"allow_sniffer_and_nic_rx_shared_tir", At{0x00, 29, 29}>;
-  using nic_rx_flow_tag_multipath_en = Field<"nic_rx_flow_tag_multipath_en", At{0x00, 27, 27}>;
   using sw_owner_reformat_supported = Field<"sw_owner_reformat_supported", At{0x00, 24, 24}>;
-  using nic_receive_max_steering_depth = Field<"nic_receive_max_steering_depth", At{0x00, 7, 0}>;
   using encap_general_header = Field<"encap_general_header", At{0x04, 31, 31}>;
   using log_max_packet_reformat_context = Field<"log_max_packet_reformat_context", At{0x04, 20, 16}>;
   using max_encap_header_size = Field<"max_encap_header_size", At{0x04, 9, 0}>;
@@ -214,48 +167,21 @@ struct FlowTableNicCap : Layout<0x1000> {
       Sub<"flow_table_properties_nic_transmit_rdma", 0x140, FlowTablePropLayout>;
   using flow_table_properties_nic_transmit_sniffer =
       Sub<"flow_table_properties_nic_transmit_sniffer", 0x180, FlowTablePropLayout>;
-  using header_modify_nic_receive = Sub<"header_modify_nic_receive", 0x200, HeaderModifyCapProperties>;
-  using ft_field_support_2_nic_receive = Sub<"ft_field_support_2_nic_receive", 0x280, FlowTableFieldsSupported2>;
-  using ft_field_bitmask_support_2_nic_receive =
-      Sub<"ft_field_bitmask_support_2_nic_receive", 0x290, FlowTableFieldsSupported2>;
   using ft_field_support_2_nic_receive_rdma =
       Sub<"ft_field_support_2_nic_receive_rdma", 0x2a0, FlowTableFieldsSupported2>;
-  using ft_field_bitmask_support_2_nic_receive_rdma =
-      Sub<"ft_field_bitmask_support_2_nic_receive_rdma", 0x2b0, FlowTableFieldsSupported2>;
-  using ft_field_support_2_nic_receive_sniffer =
-      Sub<"ft_field_support_2_nic_receive_sniffer", 0x2c0, FlowTableFieldsSupported2>;
-  using ft_field_bitmask_support_2_nic_receive_sniffer =
-      Sub<"ft_field_bitmask_support_2_nic_receive_sniffer", 0x2d0, FlowTableFieldsSupported2>;
-  using ft_field_support_2_nic_transmit = Sub<"ft_field_support_2_nic_transmit", 0x2e0, FlowTableFieldsSupported2>;
-  using ft_field_bitmask_support_2_nic_transmit =
-      Sub<"ft_field_bitmask_support_2_nic_transmit", 0x2f0, FlowTableFieldsSupported2>;
   using ft_field_support_2_nic_transmit_rdma =
       Sub<"ft_field_support_2_nic_transmit_rdma", 0x300, FlowTableFieldsSupported2>;
-  using ft_field_bitmask_support_2_nic_transmit_rdma =
-      Sub<"ft_field_bitmask_support_2_nic_transmit_rdma", 0x310, FlowTableFieldsSupported2>;
-  using ft_field_support_2_nic_transmit_sniffer =
-      Sub<"ft_field_support_2_nic_transmit_sniffer", 0x320, FlowTableFieldsSupported2>;
-  using ft_field_bitmask_support_2_nic_transmit_sniffer =
-      Sub<"ft_field_bitmask_support_2_nic_transmit_sniffer", 0x330, FlowTableFieldsSupported2>;
-  using header_modify_nic_transmit = Sub<"header_modify_nic_transmit", 0x380, HeaderModifyCapProperties>;
   using sw_steering_nic_rx_action_drop_icm_address = Field64<"sw_steering_nic_rx_action_drop_icm_address", 0x400>;
   using sw_steering_nic_tx_action_drop_icm_address = Field64<"sw_steering_nic_tx_action_drop_icm_address", 0x408>;
   using sw_steering_nic_tx_action_allow_icm_address = Field64<"sw_steering_nic_tx_action_allow_icm_address", 0x410>;
-  using fields =
-      Fields<nic_rx_multi_path_tirs, nic_rx_multi_path_tirs_fts, allow_sniffer_and_nic_rx_shared_tir,
-             nic_rx_flow_tag_multipath_en, sw_owner_reformat_supported, nic_receive_max_steering_depth,
-             encap_general_header, log_max_packet_reformat_context, max_encap_header_size,
-             flow_table_properties_nic_receive, flow_table_properties_nic_receive_rdma,
-             flow_table_properties_nic_receive_sniffer, flow_table_properties_nic_transmit,
-             flow_table_properties_nic_transmit_rdma, flow_table_properties_nic_transmit_sniffer,
-             header_modify_nic_receive, ft_field_support_2_nic_receive, ft_field_bitmask_support_2_nic_receive,
-             ft_field_support_2_nic_receive_rdma, ft_field_bitmask_support_2_nic_receive_rdma,
-             ft_field_support_2_nic_receive_sniffer, ft_field_bitmask_support_2_nic_receive_sniffer,
-             ft_field_support_2_nic_transmit, ft_field_bitmask_support_2_nic_transmit,
-             ft_field_support_2_nic_transmit_rdma, ft_field_bitmask_support_2_nic_transmit_rdma,
-             ft_field_support_2_nic_transmit_sniffer, ft_field_bitmask_support_2_nic_transmit_sniffer,
-             header_modify_nic_transmit, sw_steering_nic_rx_action_drop_icm_address,
-             sw_steering_nic_tx_action_drop_icm_address, sw_steering_nic_tx_action_allow_icm_address>;
+  using fields = Fields<nic_rx_multi_path_tirs, nic_rx_multi_path_tirs_fts, allow_sniffer_and_nic_rx_shared_tir,
+                        sw_owner_reformat_supported, encap_general_header, log_max_packet_reformat_context,
+                        max_encap_header_size, flow_table_properties_nic_receive,
+                        flow_table_properties_nic_receive_rdma, flow_table_properties_nic_receive_sniffer,
+                        flow_table_properties_nic_transmit, flow_table_properties_nic_transmit_rdma,
+                        flow_table_properties_nic_transmit_sniffer, ft_field_support_2_nic_receive_rdma,
+                        ft_field_support_2_nic_transmit_rdma, sw_steering_nic_rx_action_drop_icm_address,
+                        sw_steering_nic_tx_action_drop_icm_address, sw_steering_nic_tx_action_allow_icm_address>;
 };
 
 struct FlowTableEswitchCap : Layout<0x1000> {

@@ -8,7 +8,6 @@ namespace verbena::prm {
 
 // General device capabilities, CapType::general (PRM "HCA Capabilities").
 struct CmdHcaCap : Layout<0x100> {
-  using access_other_hca_roce = Field<"access_other_hca_roce", At{0x00, 31, 31}>;
   using shared_object_to_user_object_allowed = Field<"shared_object_to_user_object_allowed", At{0x00, 15, 15}>;
   using vhca_resource_manager = Field<"vhca_resource_manager", At{0x00, 0, 0}>;
   using hca_cap_2 = Field<"hca_cap_2", At{0x04, 31, 31}>;
@@ -45,14 +44,6 @@ struct CmdHcaCap : Layout<0x100> {
   using relaxed_ordering_write = Field<"relaxed_ordering_write", At{0x1c, 23, 23}>;
   using relaxed_ordering_read = Field<"relaxed_ordering_read", At{0x1c, 22, 22}>;
   using log_max_mkey = Field<"log_max_mkey", At{0x1c, 21, 16}>;
-  using tunneled_atomic = Field<"tunneled_atomic", At{0x1c, 15, 15}>;
-  using as_notify = Field<"as_notify", At{0x1c, 14, 14}>;
-  using m_pci_port = Field<"m_pci_port", At{0x1c, 13, 13}>;
-  using m_vhca_mk = Field<"m_vhca_mk", At{0x1c, 12, 12}>;
-  using cmd_on_behalf = Field<"cmd_on_behalf", At{0x1c, 11, 11}>;
-  using device_emulation_manager = Field<"device_emulation_manager", At{0x1c, 10, 10}>;
-  using terminate_scatter_list_mkey = Field<"terminate_scatter_list_mkey", At{0x1c, 9, 9}>;
-  using repeated_mkey = Field<"repeated_mkey", At{0x1c, 8, 8}>;
   using dump_fill_mkey = Field<"dump_fill_mkey", At{0x1c, 7, 7}>;
   using fast_teardown = Field<"fast_teardown", At{0x1c, 4, 4}>;
   using log_max_eq = Field<"log_max_eq", At{0x1c, 3, 0}>;
@@ -84,11 +75,7 @@ struct CmdHcaCap : Layout<0x100> {
   using cc_modify_allowed = Field<"cc_modify_allowed", At{0x2c, 29, 29}>;
   using start_pad = Field<"start_pad", At{0x2c, 28, 28}>;
   using cache_line_128byte = Field<"cache_line_128byte", At{0x2c, 27, 27}>;
-  using gid_table_size_ro = Field<"gid_table_size_ro", At{0x2c, 26, 26}>;
-  using pkey_table_size_ro = Field<"pkey_table_size_ro", At{0x2c, 25, 25}>;
-  using rnr_nak_q_counters = Field<"rnr_nak_q_counters", At{0x2c, 23, 23}>;
   using rts2rts_qp_counters_set_id = Field<"rts2rts_qp_counters_set_id", At{0x2c, 22, 22}>;
-  using rts2rts_qp_dscp = Field<"rts2rts_qp_dscp", At{0x2c, 21, 21}>;
   using vnic_env_int_rq_oob = Field<"vnic_env_int_rq_oob", At{0x2c, 19, 19}>;
   using sbcam_reg = Field<"sbcam_reg", At{0x2c, 18, 18}>;
   using qcam_reg = Field<"qcam_reg", At{0x2c, 16, 16}>;
@@ -116,7 +103,6 @@ struct CmdHcaCap : Layout<0x100> {
   using port_module_event = Field<"port_module_event", At{0x34, 15, 15}>;
   using enhanced_error_q_counters = Field<"enhanced_error_q_counters", At{0x34, 14, 14}>;
   using ports_check = Field<"ports_check", At{0x34, 13, 13}>;
-  using pulse_gen_control = Field<"pulse_gen_control", At{0x34, 12, 12}>;
   using disable_link_up = Field<"disable_link_up", At{0x34, 11, 11}>;
   using beacon_led = Field<"beacon_led", At{0x34, 10, 10}>;
   using port_type = Field<"port_type", At{0x34, 9, 8}>;
@@ -124,20 +110,13 @@ struct CmdHcaCap : Layout<0x100> {
   using pps = Field<"pps", At{0x38, 30, 30}>;
   using pps_modify = Field<"pps_modify", At{0x38, 29, 29}>;
   using log_max_msg = Field<"log_max_msg", At{0x38, 28, 24}>;
-  using multi_path_xrc_rdma = Field<"multi_path_xrc_rdma", At{0x38, 23, 23}>;
-  using multi_path_dc_rdma = Field<"multi_path_dc_rdma", At{0x38, 22, 22}>;
-  using multi_path_rc_rdma = Field<"multi_path_rc_rdma", At{0x38, 21, 21}>;
-  using traffic_fast_control = Field<"traffic_fast_control", At{0x38, 20, 20}>;
   using max_tc = Field<"max_tc", At{0x38, 19, 16}>;
   using temp_warn_event = Field<"temp_warn_event", At{0x38, 15, 15}>;
   using dcbx = Field<"dcbx", At{0x38, 14, 14}>;
   using general_notification_event = Field<"general_notification_event", At{0x38, 13, 13}>;
-  using multi_prio_sq = Field<"multi_prio_sq", At{0x38, 12, 12}>;
-  using afu_owner = Field<"afu_owner", At{0x38, 11, 11}>;
   using fpga = Field<"fpga", At{0x38, 10, 10}>;
   using rol_s = Field<"rol_s", At{0x38, 9, 9}>;
   using rol_g = Field<"rol_g", At{0x38, 8, 8}>;
-  using ib_port_sniffer = Field<"ib_port_sniffer", At{0x38, 7, 7}>;
   using wol_s = Field<"wol_s", At{0x38, 6, 6}>;
   using wol_g = Field<"wol_g", At{0x38, 5, 5}>;
   using wol_a = Field<"wol_a", At{0x38, 4, 4}>;
@@ -154,15 +133,12 @@ struct CmdHcaCap : Layout<0x100> {
   using striding_rq = Field<"striding_rq", At{0x40, 30, 30}>;
   using ipoib_enhanced_offloads = Field<"ipoib_enhanced_offloads", At{0x40, 28, 28}>;
   using ipoib_basic_offloads = Field<"ipoib_basic_offloads", At{0x40, 27, 27}>;
-  using ib_striding_wq = Field<"ib_striding_wq", At{0x40, 26, 26}>;
   using repeated_block_disabled = Field<"repeated_block_disabled", At{0x40, 25, 25}>;
   using umr_modify_entity_size_disabled = Field<"umr_modify_entity_size_disabled", At{0x40, 24, 24}>;
   using umr_modify_atomic_disabled = Field<"umr_modify_atomic_disabled", At{0x40, 23, 23}>;
   using umr_indirect_mkey_disabled = Field<"umr_indirect_mkey_disabled", At{0x40, 22, 22}>;
   using umr_fence = Field<"umr_fence", At{0x40, 21, 20}>;
   using dc_req_scat_data_cqe = Field<"dc_req_scat_data_cqe", At{0x40, 19, 19}>;
-  using dc_connect_qp = Field<"dc_connect_qp", At{0x40, 18, 18}>;
-  using dc_cnak_trace = Field<"dc_cnak_trace", At{0x40, 17, 17}>;
   using drain_sigerr = Field<"drain_sigerr", At{0x40, 16, 16}>;
   using cmdif_checksum = Field<"cmdif_checksum", At{0x40, 15, 14}>;
   using sigerr_cqe = Field<"sigerr_cqe", At{0x40, 13, 13}>;
@@ -176,33 +152,23 @@ struct CmdHcaCap : Layout<0x100> {
   using eth_net_offloads = Field<"eth_net_offloads", At{0x40, 3, 3}>;
   using roce = Field<"roce", At{0x40, 2, 2}>;
   using atomic = Field<"atomic", At{0x40, 1, 1}>;
-  using extended_retry_count = Field<"extended_retry_count", At{0x40, 0, 0}>;
   using cq_oi = Field<"cq_oi", At{0x44, 31, 31}>;
   using cq_resize = Field<"cq_resize", At{0x44, 30, 30}>;
   using cq_moderation = Field<"cq_moderation", At{0x44, 29, 29}>;
-  using cq_period_mode_modify = Field<"cq_period_mode_modify", At{0x44, 28, 28}>;
-  using cq_invalidate = Field<"cq_invalidate", At{0x44, 27, 27}>;
   using cq_eq_remap = Field<"cq_eq_remap", At{0x44, 25, 25}>;
   using pg = Field<"pg", At{0x44, 24, 24}>;
   using block_lb_mc = Field<"block_lb_mc", At{0x44, 23, 23}>;
-  using exponential_backoff = Field<"exponential_backoff", At{0x44, 22, 22}>;
   using scqe_break_moderation = Field<"scqe_break_moderation", At{0x44, 21, 21}>;
   using cq_period_start_from_cqe = Field<"cq_period_start_from_cqe", At{0x44, 20, 20}>;
   using cd = Field<"cd", At{0x44, 19, 19}>;
-  using atm = Field<"atm", At{0x44, 18, 18}>;
   using apm = Field<"apm", At{0x44, 17, 17}>;
   using vector_calc = Field<"vector_calc", At{0x44, 16, 16}>;
   using umr_ptr_rlky = Field<"umr_ptr_rlky", At{0x44, 15, 15}>;
   using imaicl = Field<"imaicl", At{0x44, 14, 14}>;
   using qp_packet_based = Field<"qp_packet_based", At{0x44, 13, 13}>;
-  using ipoib_enhanced_pkey_change = Field<"ipoib_enhanced_pkey_change", At{0x44, 11, 11}>;
-  using initiator_src_dct_in_cqe = Field<"initiator_src_dct_in_cqe", At{0x44, 10, 10}>;
   using qkv = Field<"qkv", At{0x44, 9, 9}>;
   using pkv = Field<"pkv", At{0x44, 8, 8}>;
   using set_deth_sqpn = Field<"set_deth_sqpn", At{0x44, 7, 7}>;
-  using rts2rts_primary_sl = Field<"rts2rts_primary_sl", At{0x44, 6, 6}>;
-  using initiator_src_dct = Field<"initiator_src_dct", At{0x44, 5, 5}>;
-  using dc_v2 = Field<"dc_v2", At{0x44, 4, 4}>;
   using xrc = Field<"xrc", At{0x44, 3, 3}>;
   using ud = Field<"ud", At{0x44, 2, 2}>;
   using uc = Field<"uc", At{0x44, 1, 1}>;
@@ -213,31 +179,22 @@ struct CmdHcaCap : Layout<0x100> {
   using uar_sz = Field<"uar_sz", At{0x48, 21, 16}>;
   using port_selection_cap = Field<"port_selection_cap", At{0x48, 15, 15}>;
   using umem_uid_0 = Field<"umem_uid_0", At{0x48, 13, 13}>;
-  using log_max_dc_cnak_qps = Field<"log_max_dc_cnak_qps", At{0x48, 12, 8}>;
   using log_pg_sz = Field<"log_pg_sz", At{0x48, 7, 0}>;
   using bf = Field<"bf", At{0x4c, 31, 31}>;
   using driver_version = Field<"driver_version", At{0x4c, 30, 30}>;
   using pad_tx_eth_packet = Field<"pad_tx_eth_packet", At{0x4c, 29, 29}>;
-  using query_driver_version = Field<"query_driver_version", At{0x4c, 28, 28}>;
-  using max_qp_retry_freq = Field<"max_qp_retry_freq", At{0x4c, 27, 27}>;
-  using qp_by_name = Field<"qp_by_name", At{0x4c, 26, 26}>;
   using mkey_by_name = Field<"mkey_by_name", At{0x4c, 25, 25}>;
-  using suspend_qp_uc = Field<"suspend_qp_uc", At{0x4c, 23, 23}>;
-  using suspend_qp_ud = Field<"suspend_qp_ud", At{0x4c, 22, 22}>;
-  using suspend_qp_rc = Field<"suspend_qp_rc", At{0x4c, 21, 21}>;
   using log_bf_reg_size = Field<"log_bf_reg_size", At{0x4c, 20, 16}>;
   using lag_dct = Field<"lag_dct", At{0x4c, 9, 8}>;
   using lag_tx_port_affinity = Field<"lag_tx_port_affinity", At{0x4c, 7, 7}>;
   using lag_native_fdb_selection = Field<"lag_native_fdb_selection", At{0x4c, 6, 6}>;
   using lag_master = Field<"lag_master", At{0x4c, 4, 4}>;
   using num_lag_ports = Field<"num_lag_ports", At{0x4c, 3, 0}>;
-  using num_of_diagnostic_counters = Field<"num_of_diagnostic_counters", At{0x50, 31, 16}>;
   using max_wqe_sz_sq = Field<"max_wqe_sz_sq", At{0x50, 15, 0}>;
   using max_wqe_sz_rq = Field<"max_wqe_sz_rq", At{0x54, 15, 0}>;
   using max_flow_counter_31_16 = Field<"max_flow_counter_31_16", At{0x58, 31, 16}>;
   using max_wqe_sz_sq_dc = Field<"max_wqe_sz_sq_dc", At{0x58, 15, 0}>;
   using max_qp_mcg = Field<"max_qp_mcg", At{0x5c, 24, 0}>;
-  using mlnx_tag_ethertype = Field<"mlnx_tag_ethertype", At{0x60, 31, 16}>;
   using flow_counter_bulk_alloc = Field<"flow_counter_bulk_alloc", At{0x60, 15, 8}>;
   using log_max_mcg = Field<"log_max_mcg", At{0x60, 7, 0}>;
   using log_max_transport_domain = Field<"log_max_transport_domain", At{0x64, 28, 24}>;
@@ -252,12 +209,10 @@ struct CmdHcaCap : Layout<0x100> {
   using receive_discard_vport_down = Field<"receive_discard_vport_down", At{0x68, 30, 30}>;
   using transmit_discard_vport_down = Field<"transmit_discard_vport_down", At{0x68, 29, 29}>;
   using eq_overrun_count = Field<"eq_overrun_count", At{0x68, 28, 28}>;
-  using nic_receive_steering_depth = Field<"nic_receive_steering_depth", At{0x68, 27, 27}>;
   using invalid_command_count = Field<"invalid_command_count", At{0x68, 26, 26}>;
   using quota_exceeded_count = Field<"quota_exceeded_count", At{0x68, 25, 25}>;
   using log_max_flow_counter_bulk = Field<"log_max_flow_counter_bulk", At{0x68, 23, 16}>;
   using max_flow_counter_15_0 = Field<"max_flow_counter_15_0", At{0x68, 15, 0}>;
-  using modify_tis = Field<"modify_tis", At{0x6c, 31, 31}>;
   using log_max_rq = Field<"log_max_rq", At{0x6c, 28, 24}>;
   using log_max_sq = Field<"log_max_sq", At{0x6c, 20, 16}>;
   using log_max_tir = Field<"log_max_tir", At{0x6c, 12, 8}>;
@@ -307,23 +262,14 @@ struct CmdHcaCap : Layout<0x100> {
   using log_uar_page_sz = Field<"log_uar_page_sz", At{0x90, 15, 0}>;
   using device_frequency_mhz = Field<"device_frequency_mhz", At{0x98, 31, 0}>;
   using device_frequency_khz = Field<"device_frequency_khz", At{0x9c, 31, 0}>;
-  using capi = Field<"capi", At{0xa0, 31, 31}>;
-  using create_pec = Field<"create_pec", At{0xa0, 30, 30}>;
-  using nvmf_target_offload = Field<"nvmf_target_offload", At{0xa0, 29, 29}>;
-  using capi_invalidate = Field<"capi_invalidate", At{0xa0, 28, 28}>;
-  using log_max_pasid = Field<"log_max_pasid", At{0xa0, 4, 0}>;
   using num_of_uars_per_page = Field<"num_of_uars_per_page", At{0xa4, 31, 0}>;
   using flex_parser_protocols = Field<"flex_parser_protocols", At{0xa8, 31, 0}>;
   using max_geneve_tlv_options = Field<"max_geneve_tlv_options", At{0xac, 31, 24}>;
   using max_geneve_tlv_option_data_len = Field<"max_geneve_tlv_option_data_len", At{0xac, 20, 16}>;
   using flex_parser_header_modify = Field<"flex_parser_header_modify", At{0xac, 15, 15}>;
-  using log_max_guaranteed_connections = Field<"log_max_guaranteed_connections", At{0xac, 12, 8}>;
   using adv_virtualization = Field<"adv_virtualization", At{0xac, 6, 6}>;
-  using log_max_dct_connections = Field<"log_max_dct_connections", At{0xac, 4, 0}>;
-  using log_max_atomic_size_qp = Field<"log_max_atomic_size_qp", At{0xb0, 31, 24}>;
   using log_max_dci_stream_channels = Field<"log_max_dci_stream_channels", At{0xb0, 20, 16}>;
   using log_max_dci_errored_streams = Field<"log_max_dci_errored_streams", At{0xb0, 12, 8}>;
-  using log_max_atomic_size_dc = Field<"log_max_atomic_size_dc", At{0xb0, 7, 0}>;
   using enhanced_cqe_compression = Field<"enhanced_cqe_compression", At{0xb4, 15, 15}>;
   using log_max_dek = Field<"log_max_dek", At{0xb4, 12, 8}>;
   using mini_cqe_resp_stride_index = Field<"mini_cqe_resp_stride_index", At{0xb4, 3, 3}>;
@@ -333,7 +279,6 @@ struct CmdHcaCap : Layout<0x100> {
   using cqe_compression_timeout = Field<"cqe_compression_timeout", At{0xb8, 31, 16}>;
   using cqe_compression_max_num = Field<"cqe_compression_max_num", At{0xb8, 15, 0}>;
   using flex_parser_id_gtpu_dw_0 = Field<"flex_parser_id_gtpu_dw_0", At{0xbc, 23, 20}>;
-  using log_max_tm_offloaded_op_size = Field<"log_max_tm_offloaded_op_size", At{0xbc, 19, 16}>;
   using tag_matching = Field<"tag_matching", At{0xbc, 15, 15}>;
   using rndv_offload_rc = Field<"rndv_offload_rc", At{0xbc, 14, 14}>;
   using rndv_offload_dc = Field<"rndv_offload_dc", At{0xbc, 13, 13}>;
@@ -343,9 +288,7 @@ struct CmdHcaCap : Layout<0x100> {
   using native_port_num = Field<"native_port_num", At{0xc0, 23, 16}>;
   using num_vhca_ports = Field<"num_vhca_ports", At{0xc0, 15, 8}>;
   using flex_parser_id_gtpu_teid = Field<"flex_parser_id_gtpu_teid", At{0xc0, 7, 4}>;
-  using trusted_vnic_vhca = Field<"trusted_vnic_vhca", At{0xc0, 2, 2}>;
   using sw_owner_id = Field<"sw_owner_id", At{0xc0, 1, 1}>;
-  using reserve_not_to_use = Field<"reserve_not_to_use", At{0xc0, 0, 0}>;
   using max_num_of_monitor_counters = Field<"max_num_of_monitor_counters", At{0xc4, 31, 16}>;
   using num_ppcnt_monitor_counters = Field<"num_ppcnt_monitor_counters", At{0xc4, 15, 0}>;
   using max_num_sf = Field<"max_num_sf", At{0xc8, 31, 16}>;
@@ -375,78 +318,66 @@ struct CmdHcaCap : Layout<0x100> {
   using dma_mmo_qp = Field<"dma_mmo_qp", At{0xe8, 23, 23}>;
   using min_dynamic_vf_msix_table_size = Field<"min_dynamic_vf_msix_table_size", At{0xe8, 19, 16}>;
   using max_dynamic_vf_msix_table_size = Field<"max_dynamic_vf_msix_table_size", At{0xe8, 11, 0}>;
-  using log_max_num_header_modify_argument = Field<"log_max_num_header_modify_argument", At{0xec, 28, 24}>;
   using log_header_modify_argument_granularity = Field<"log_header_modify_argument_granularity", At{0xec, 19, 16}>;
   using log_header_modify_argument_max_alloc = Field<"log_header_modify_argument_max_alloc", At{0xec, 12, 8}>;
   using vhca_tunnel_commands = Field64<"vhca_tunnel_commands", 0xf0>;
   using match_definer_format_supported = Field64<"match_definer_format_supported", 0xf8>;
   using fields = Fields<
-      access_other_hca_roce, shared_object_to_user_object_allowed, vhca_resource_manager, hca_cap_2,
-      create_lag_when_not_master_up, dtor, event_on_vhca_state_teardown_request, event_on_vhca_state_in_use,
-      event_on_vhca_state_active, event_on_vhca_state_allocated, event_on_vhca_state_invalid, vhca_id, qp_data_in_order,
-      log_dma_mmo_max_size, log_max_srq_sz, log_max_qp_sz, event_cap, isolate_vl_tc_new, prio_tag_required, log_max_qp,
-      ece_support, reg_c_preserve, log_max_srq, uplink_follow, ts_cqe_to_dest_cqn, shampo,
-      max_sgl_for_optimized_performance, log_max_cq_sz, relaxed_ordering_write_umr, relaxed_ordering_read_umr,
-      virtio_net_device_emualtion_manager, virtio_blk_device_emualtion_manager, log_max_cq, log_max_eq_sz,
-      relaxed_ordering_write, relaxed_ordering_read, log_max_mkey, tunneled_atomic, as_notify, m_pci_port, m_vhca_mk,
-      cmd_on_behalf, device_emulation_manager, terminate_scatter_list_mkey, repeated_mkey, dump_fill_mkey,
-      fast_teardown, log_max_eq, max_indirection, fixed_buffer_size, log_max_mrw_sz, force_teardown,
-      log_max_bsf_list_size, umr_extended_translation_offset, null_mkey, log_max_klm_list_size, qpc_extension,
-      log_max_ra_req_dc, eth_wqe_too_small, vnic_env_cq_overrun, log_max_ra_res_dc, release_all_pages, must_not_use,
-      sig_crc64_xp10, sig_crc32c, roce_accl, log_max_ra_req_qp, rts2rts_qp_udp_sport, rts2rts_lag_tx_port_affinity,
-      dma_mmo_sq, log_max_ra_res_qp, end_pad, cc_query_allowed, cc_modify_allowed, start_pad, cache_line_128byte,
-      gid_table_size_ro, pkey_table_size_ro, rnr_nak_q_counters, rts2rts_qp_counters_set_id, rts2rts_qp_dscp,
-      vnic_env_int_rq_oob, sbcam_reg, qcam_reg, gid_table_size, out_of_seq_cnt, vport_counters,
-      retransmission_q_counters, debug, modify_rq_counter_set_id, rq_delay_drop, max_qp_cnt, pkey_table_size,
-      vport_group_manager, vhca_group_manager, ib_virt, eth_virt, vnic_env_queue_counters, ets, nic_flow_table,
-      eswitch_manager, device_memory, mcam_reg, pcam_reg, local_ca_ack_delay, port_module_event,
-      enhanced_error_q_counters, ports_check, pulse_gen_control, disable_link_up, beacon_led, port_type, num_ports, pps,
-      pps_modify, log_max_msg, multi_path_xrc_rdma, multi_path_dc_rdma, multi_path_rc_rdma, traffic_fast_control,
-      max_tc, temp_warn_event, dcbx, general_notification_event, multi_prio_sq, afu_owner, fpga, rol_s, rol_g,
-      ib_port_sniffer, wol_s, wol_g, wol_a, wol_b, wol_m, wol_u, wol_p, stat_rate_support, sig_block_4048,
+      shared_object_to_user_object_allowed, vhca_resource_manager, hca_cap_2, create_lag_when_not_master_up, dtor,
+      event_on_vhca_state_teardown_request, event_on_vhca_state_in_use, event_on_vhca_state_active,
+      event_on_vhca_state_allocated, event_on_vhca_state_invalid, vhca_id, qp_data_in_order, log_dma_mmo_max_size,
+      log_max_srq_sz, log_max_qp_sz, event_cap, isolate_vl_tc_new, prio_tag_required, log_max_qp, ece_support,
+      reg_c_preserve, log_max_srq, uplink_follow, ts_cqe_to_dest_cqn, shampo, max_sgl_for_optimized_performance,
+      log_max_cq_sz, relaxed_ordering_write_umr, relaxed_ordering_read_umr, virtio_net_device_emualtion_manager,
+      virtio_blk_device_emualtion_manager, log_max_cq, log_max_eq_sz, relaxed_ordering_write, relaxed_ordering_read,
+      log_max_mkey, dump_fill_mkey, fast_teardown, log_max_eq, max_indirection, fixed_buffer_size, log_max_mrw_sz,
+      force_teardown, log_max_bsf_list_size, umr_extended_translation_offset, null_mkey, log_max_klm_list_size,
+      qpc_extension, log_max_ra_req_dc, eth_wqe_too_small, vnic_env_cq_overrun, log_max_ra_res_dc, release_all_pages,
+      must_not_use, sig_crc64_xp10, sig_crc32c, roce_accl, log_max_ra_req_qp, rts2rts_qp_udp_sport,
+      rts2rts_lag_tx_port_affinity, dma_mmo_sq, log_max_ra_res_qp, end_pad, cc_query_allowed, cc_modify_allowed,
+      start_pad, cache_line_128byte, rts2rts_qp_counters_set_id, vnic_env_int_rq_oob, sbcam_reg, qcam_reg,
+      gid_table_size, out_of_seq_cnt, vport_counters, retransmission_q_counters, debug, modify_rq_counter_set_id,
+      rq_delay_drop, max_qp_cnt, pkey_table_size, vport_group_manager, vhca_group_manager, ib_virt, eth_virt,
+      vnic_env_queue_counters, ets, nic_flow_table, eswitch_manager, device_memory, mcam_reg, pcam_reg,
+      local_ca_ack_delay, port_module_event, enhanced_error_q_counters, ports_check, disable_link_up, beacon_led,
+      port_type, num_ports, pps, pps_modify, log_max_msg, max_tc, temp_warn_event, dcbx, general_notification_event,
+      fpga, rol_s, rol_g, wol_s, wol_g, wol_a, wol_b, wol_m, wol_u, wol_p, stat_rate_support, sig_block_4048,
       pci_sync_for_fw_update_event, init2_lag_tx_port_affinity, cqe_version, compact_address_vector, striding_rq,
-      ipoib_enhanced_offloads, ipoib_basic_offloads, ib_striding_wq, repeated_block_disabled,
-      umr_modify_entity_size_disabled, umr_modify_atomic_disabled, umr_indirect_mkey_disabled, umr_fence,
-      dc_req_scat_data_cqe, dc_connect_qp, dc_cnak_trace, drain_sigerr, cmdif_checksum, sigerr_cqe, wq_signature,
-      sctr_data_cqe, sho, tph, rf, dct, qos, eth_net_offloads, roce, atomic, extended_retry_count, cq_oi, cq_resize,
-      cq_moderation, cq_period_mode_modify, cq_invalidate, cq_eq_remap, pg, block_lb_mc, exponential_backoff,
-      scqe_break_moderation, cq_period_start_from_cqe, cd, atm, apm, vector_calc, umr_ptr_rlky, imaicl, qp_packet_based,
-      ipoib_enhanced_pkey_change, initiator_src_dct_in_cqe, qkv, pkv, set_deth_sqpn, rts2rts_primary_sl,
-      initiator_src_dct, dc_v2, xrc, ud, uc, rc, uar_4k, fl_rc_qp_when_roce_disabled, regexp_params, uar_sz,
-      port_selection_cap, umem_uid_0, log_max_dc_cnak_qps, log_pg_sz, bf, driver_version, pad_tx_eth_packet,
-      query_driver_version, max_qp_retry_freq, qp_by_name, mkey_by_name, suspend_qp_uc, suspend_qp_ud, suspend_qp_rc,
-      log_bf_reg_size, lag_dct, lag_tx_port_affinity, lag_native_fdb_selection, lag_master, num_lag_ports,
-      num_of_diagnostic_counters, max_wqe_sz_sq, max_wqe_sz_rq, max_flow_counter_31_16, max_wqe_sz_sq_dc, max_qp_mcg,
-      mlnx_tag_ethertype, flow_counter_bulk_alloc, log_max_mcg, log_max_transport_domain, log_max_pd,
-      dp_ordering_ooo_all_ud, dp_ordering_ooo_all_uc, dp_ordering_ooo_all_xrc, dp_ordering_ooo_all_dc,
-      dp_ordering_ooo_all_rc, log_max_xrcd, nic_receive_steering_discard, receive_discard_vport_down,
-      transmit_discard_vport_down, eq_overrun_count, nic_receive_steering_depth, invalid_command_count,
-      quota_exceeded_count, log_max_flow_counter_bulk, max_flow_counter_15_0, modify_tis, log_max_rq, log_max_sq,
-      log_max_tir, log_max_tis, basic_cyclic_rcv_wqe, log_max_rmp, log_max_rqt, log_max_rqt_size, log_max_tis_per_sq,
-      ext_stride_num_range, roce_rw_supported, log_max_current_uc_list_wr_supported, log_max_stride_sz_rq,
-      log_min_stride_sz_rq, log_max_stride_sz_sq, log_min_stride_sz_sq, hairpin, log_max_hairpin_queues,
-      log_max_hairpin_wq_data_sz, log_max_hairpin_num_packets, log_max_wq_sz, nic_vport_change_event,
-      disable_local_lb_uc, disable_local_lb_mc, log_min_hairpin_wq_data_sz, vhca_state, log_max_vlan_list,
-      aes_xts_single_block_le_tweak, aes_xts_multi_block_be_tweak, log_max_current_mc_list, log_max_current_uc_list,
-      general_obj_types, sq_ts_format, rq_ts_format, steering_format_version, create_qp_start_hint, ats, log_max_uctx,
-      crypto, ipsec_offload, log_max_umem, max_num_eqs, sigerr_domain_and_sig_type, tls_tx, tls_rx, log_max_l2_table,
-      log_uar_page_sz, device_frequency_mhz, device_frequency_khz, capi, create_pec, nvmf_target_offload,
-      capi_invalidate, log_max_pasid, num_of_uars_per_page, flex_parser_protocols, max_geneve_tlv_options,
-      max_geneve_tlv_option_data_len, flex_parser_header_modify, log_max_guaranteed_connections, adv_virtualization,
-      log_max_dct_connections, log_max_atomic_size_qp, log_max_dci_stream_channels, log_max_dci_errored_streams,
-      log_max_atomic_size_dc, enhanced_cqe_compression, log_max_dek, mini_cqe_resp_stride_index, cqe_128_always,
+      ipoib_enhanced_offloads, ipoib_basic_offloads, repeated_block_disabled, umr_modify_entity_size_disabled,
+      umr_modify_atomic_disabled, umr_indirect_mkey_disabled, umr_fence, dc_req_scat_data_cqe, drain_sigerr,
+      cmdif_checksum, sigerr_cqe, wq_signature, sctr_data_cqe, sho, tph, rf, dct, qos, eth_net_offloads, roce, atomic,
+      cq_oi, cq_resize, cq_moderation, cq_eq_remap, pg, block_lb_mc, scqe_break_moderation, cq_period_start_from_cqe,
+      cd, apm, vector_calc, umr_ptr_rlky, imaicl, qp_packet_based, qkv, pkv, set_deth_sqpn, xrc, ud, uc, rc, uar_4k,
+      fl_rc_qp_when_roce_disabled, regexp_params, uar_sz, port_selection_cap, umem_uid_0, log_pg_sz, bf, driver_version,
+      pad_tx_eth_packet, mkey_by_name, log_bf_reg_size, lag_dct, lag_tx_port_affinity, lag_native_fdb_selection,
+      lag_master, num_lag_ports, max_wqe_sz_sq, max_wqe_sz_rq, max_flow_counter_31_16, max_wqe_sz_sq_dc, max_qp_mcg,
+      flow_counter_bulk_alloc, log_max_mcg, log_max_transport_domain, log_max_pd, dp_ordering_ooo_all_ud,
+      dp_ordering_ooo_all_uc, dp_ordering_ooo_all_xrc, dp_ordering_ooo_all_dc, dp_ordering_ooo_all_rc, log_max_xrcd,
+      nic_receive_steering_discard, receive_discard_vport_down, transmit_discard_vport_down, eq_overrun_count,
+      invalid_command_count, quota_exceeded_count, log_max_flow_counter_bulk, max_flow_counter_15_0, log_max_rq,
+      log_max_sq, log_max_tir, log_max_tis, basic_cyclic_rcv_wqe, log_max_rmp, log_max_rqt, log_max_rqt_size,
+      log_max_tis_per_sq, ext_stride_num_range, roce_rw_supported, log_max_current_uc_list_wr_supported,
+      log_max_stride_sz_rq, log_min_stride_sz_rq, log_max_stride_sz_sq, log_min_stride_sz_sq, hairpin,
+      log_max_hairpin_queues, log_max_hairpin_wq_data_sz, log_max_hairpin_num_packets, log_max_wq_sz,
+      nic_vport_change_event, disable_local_lb_uc, disable_local_lb_mc, log_min_hairpin_wq_data_sz, vhca_state,
+      log_max_vlan_list, aes_xts_single_block_le_tweak, aes_xts_multi_block_be_tweak, log_max_current_mc_list,
+      log_max_current_uc_list, general_obj_types, sq_ts_format, rq_ts_format, steering_format_version,
+      create_qp_start_hint, ats, log_max_uctx, crypto, ipsec_offload, log_max_umem, max_num_eqs,
+      sigerr_domain_and_sig_type, tls_tx, tls_rx, log_max_l2_table, log_uar_page_sz, device_frequency_mhz,
+      device_frequency_khz, num_of_uars_per_page, flex_parser_protocols, max_geneve_tlv_options,
+      max_geneve_tlv_option_data_len, flex_parser_header_modify, adv_virtualization, log_max_dci_stream_channels,
+      log_max_dci_errored_streams, enhanced_cqe_compression, log_max_dek, mini_cqe_resp_stride_index, cqe_128_always,
       cqe_compression_128, cqe_compression, cqe_compression_timeout, cqe_compression_max_num, flex_parser_id_gtpu_dw_0,
-      log_max_tm_offloaded_op_size, tag_matching, rndv_offload_rc, rndv_offload_dc, log_tag_matching_list_sz,
-      log_max_xrq, affiliate_nic_vport_criteria, native_port_num, num_vhca_ports, flex_parser_id_gtpu_teid,
-      trusted_vnic_vhca, sw_owner_id, reserve_not_to_use, max_num_of_monitor_counters, num_ppcnt_monitor_counters,
-      max_num_sf, num_q_monitor_counters, sf, sf_set_partition, log_max_sf, apu, migration, log_min_sf_size,
-      max_num_sf_partitions, uctx_cap, flex_parser_id_geneve_tlv_option_0, flex_parser_id_icmp_dw1,
-      flex_parser_id_icmp_dw0, flex_parser_id_icmpv6_dw1, flex_parser_id_icmpv6_dw0,
+      tag_matching, rndv_offload_rc, rndv_offload_dc, log_tag_matching_list_sz, log_max_xrq,
+      affiliate_nic_vport_criteria, native_port_num, num_vhca_ports, flex_parser_id_gtpu_teid, sw_owner_id,
+      max_num_of_monitor_counters, num_ppcnt_monitor_counters, max_num_sf, num_q_monitor_counters, sf, sf_set_partition,
+      log_max_sf, apu, migration, log_min_sf_size, max_num_sf_partitions, uctx_cap, flex_parser_id_geneve_tlv_option_0,
+      flex_parser_id_icmp_dw1, flex_parser_id_icmp_dw0, flex_parser_id_icmpv6_dw1, flex_parser_id_icmpv6_dw0,
       flex_parser_id_outer_first_mpls_over_gre, flex_parser_id_outer_first_mpls_over_udp_label, max_num_match_definer,
       sf_base_id, flex_parser_id_gtpu_dw_2, flex_parser_id_gtpu_first_ext_dw_0, num_total_dynamic_vf_msix,
       dynamic_msix_table_size, dma_mmo_qp, min_dynamic_vf_msix_table_size, max_dynamic_vf_msix_table_size,
-      log_max_num_header_modify_argument, log_header_modify_argument_granularity, log_header_modify_argument_max_alloc,
-      vhca_tunnel_commands, match_definer_format_supported>;
+      log_header_modify_argument_granularity, log_header_modify_argument_max_alloc, vhca_tunnel_commands,
+      match_definer_format_supported>;
 };
 
 // General device capabilities, second page: CapType::general_2.

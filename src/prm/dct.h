@@ -10,7 +10,7 @@ namespace verbena::prm {
 enum class DctState : std::uint8_t { active = 0x0, draining = 0x1, drained = 0x2 };
 
 // DC target context (PRM "DC Target Context").
-struct Dctc : Layout<0x70> {
+struct Dctc : Layout<0x40> {
   using state = Field<"state", At{0x00, 27, 24}, DctState>;
   using data_in_order = Field<"data_in_order", At{0x00, 2, 2}>;
   using user_index = Field<"user_index", At{0x04, 23, 0}>;
@@ -49,7 +49,7 @@ struct Dctc : Layout<0x70> {
 };
 
 // CREATE_DCT: request.
-struct CreateDctIn : Layout<0xb0> {
+struct CreateDctIn : Layout<0x80> {
   using opcode = Field<"opcode", At{0x00, 31, 16}, Opcode>;
   using uid = Field<"uid", At{0x00, 15, 0}>;
   using op_mod = Field<"op_mod", At{0x04, 15, 0}>;

@@ -44,7 +44,7 @@ enum class WqeFence : std::uint8_t {
   initiator_small = 0x1,  // local UMR and invalidations before it
   fence = 0x2,            // earlier reads and atomics
   strong_ordering = 0x3,
-  small_and_fence = 0x4,
+  small_and_fence = 0x4,  // what drivers use for a fenced send
 };
 
 inline constexpr std::size_t kSendWqeBasicBlock = 64;  // SQ granularity; queue positions count these
