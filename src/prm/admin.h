@@ -6,6 +6,10 @@
 
 namespace verbena::prm {
 
+// op_mod of QUERY_PAGES and MANAGE_PAGES.
+enum class QueryPagesOpMod : std::uint16_t { boot = 0x1, init = 0x2, regular = 0x3 };
+enum class ManagePagesOpMod : std::uint16_t { cannot_give = 0x0, give = 0x1, take = 0x2 };
+
 // ENABLE_HCA: request.
 struct EnableHcaIn : Layout<0x10> {
   using opcode = Field<"opcode", At{0x00, 31, 16}, Opcode>;

@@ -49,6 +49,7 @@ struct AtomicOperation {
   static constexpr std::uint32_t masked_fetch_add = 1u << 3;
 };
 
+// Which operations of a transport may meet a page fault.
 struct OdpPerTransportServiceCap : Layout<0x4> {
   using send = Field<"send", At{0x00, 31, 31}>;
   using receive = Field<"receive", At{0x00, 30, 30}>;
@@ -59,6 +60,7 @@ struct OdpPerTransportServiceCap : Layout<0x4> {
   using fields = Fields<send, receive, write, read, atomic, srq_receive>;
 };
 
+// On-demand paging: CapType::odp.
 struct OdpCap : Layout<0x100> {
   using sig = Field<"sig", At{0x08, 31, 31}>;
   using rc_odp_caps = Sub<"rc_odp_caps", 0x10, OdpPerTransportServiceCap>;
@@ -69,6 +71,7 @@ struct OdpCap : Layout<0x100> {
   using fields = Fields<sig, rc_odp_caps, uc_odp_caps, ud_odp_caps, xrc_odp_caps, dc_odp_caps>;
 };
 
+// Atomic operations, CapType::atomic; sizes are bit masks of powers of two.
 struct AtomicCaps : Layout<0x100> {
   using atomic_req_8B_endianness_mode = Field<"atomic_req_8B_endianness_mode", At{0x08, 31, 30}>;
   using supported_atomic_req_8B_endianness_mode_1 =
@@ -83,6 +86,7 @@ struct AtomicCaps : Layout<0x100> {
                         atomic_size_qp, atomic_size_dc, fetch_add_pci_atomic, swap_pci_atomic, compare_swap_pci_atomic>;
 };
 
+// RoCE versions and the GID table: CapType::roce.
 struct RoceCap : Layout<0x100> {
   using roce_apm = Field<"roce_apm", At{0x00, 31, 31}>;
   using sw_r_roce_src_udp_port = Field<"sw_r_roce_src_udp_port", At{0x00, 27, 27}>;
@@ -100,6 +104,7 @@ struct RoceCap : Layout<0x100> {
                         r_roce_min_src_udp_port, roce_address_table_size>;
 };
 
+// Stateless Ethernet offloads: CapType::ethernet_offloads and the IPoIB pages.
 struct PerProtocolNetworkingOffloadCaps : Layout<0x100> {
   using csum_cap = Field<"csum_cap", At{0x00, 31, 31}>;
   using vlan_cap = Field<"vlan_cap", At{0x00, 30, 30}>;
@@ -149,6 +154,7 @@ struct PerProtocolNetworkingOffloadCaps : Layout<0x100> {
              tunnel_stateless_geneve_rx, lro_min_mss_size, lro_timer_supported_periods>;
 };
 
+// One operand size of the vector calculation page.
 struct CalcOp : Layout<0x4> {
   using op_swap_endianness = Field<"op_swap_endianness", At{0x00, 6, 6}>;
   using op_min = Field<"op_min", At{0x00, 5, 5}>;
@@ -160,6 +166,7 @@ struct CalcOp : Layout<0x4> {
   using fields = Fields<op_swap_endianness, op_min, op_xor, op_or, op_and, op_max, op_add>;
 };
 
+// Vector calculation: CapType::vector_calc.
 struct VectorCalcCap : Layout<0xfc> {
   using calc_matrix = Field<"calc_matrix", At{0x00, 31, 31}>;
   using max_vec_count = Field<"max_vec_count", At{0x04, 23, 16}>;
@@ -171,6 +178,7 @@ struct VectorCalcCap : Layout<0xfc> {
   using fields = Fields<calc_matrix, max_vec_count, max_chunk_size, calc0, calc1, calc2, calc3>;
 };
 
+// Rate limits and scheduling: CapType::qos.
 struct QosCap : Layout<0x100> {
   using packet_pacing = Field<"packet_pacing", At{0x00, 31, 31}>;
   using esw_scheduling = Field<"esw_scheduling", At{0x00, 30, 30}>;
@@ -205,6 +213,7 @@ struct QosCap : Layout<0x100> {
                         log_meter_aso_granularity, log_meter_aso_max_alloc, log_max_num_meter_aso>;
 };
 
+// Diagnostics: CapType::debug.
 struct DebugCap : Layout<0x100> {
   using core_dump_general = Field<"core_dump_general", At{0x00, 31, 31}>;
   using core_dump_qp = Field<"core_dump_qp", At{0x00, 30, 30}>;
@@ -213,6 +222,7 @@ struct DebugCap : Layout<0x100> {
   using fields = Fields<core_dump_general, core_dump_qp, resource_dump, stall_detect>;
 };
 
+// Kernel TLS offload: CapType::tls.
 struct TlsCap : Layout<0x100> {
   using tls_1_2_aes_gcm_128 = Field<"tls_1_2_aes_gcm_128", At{0x00, 31, 31}>;
   using tls_1_3_aes_gcm_128 = Field<"tls_1_3_aes_gcm_128", At{0x00, 30, 30}>;
@@ -221,6 +231,7 @@ struct TlsCap : Layout<0x100> {
   using fields = Fields<tls_1_2_aes_gcm_128, tls_1_3_aes_gcm_128, tls_1_2_aes_gcm_256, tls_1_3_aes_gcm_256>;
 };
 
+// On-chip memory (MEMIC, SW ICM): CapType::device_mem.
 struct DeviceMemCap : Layout<0x100> {
   using memic = Field<"memic", At{0x00, 31, 31}>;
   using log_min_memic_alloc_size = Field<"log_min_memic_alloc_size", At{0x04, 20, 16}>;
@@ -247,6 +258,7 @@ struct DeviceMemCap : Layout<0x100> {
              indirect_encap_sw_icm_start_address, indirect_encap_icm_base>;
 };
 
+// Virtio emulation: CapType::vdpa_emulation.
 struct VirtioEmulationCap : Layout<0x100> {
   using desc_tunnel_offload_type = Field<"desc_tunnel_offload_type", At{0x00, 31, 31}>;
   using eth_frame_offload_type = Field<"eth_frame_offload_type", At{0x00, 30, 30}>;
@@ -273,6 +285,7 @@ struct VirtioEmulationCap : Layout<0x100> {
                         umem_3_buffer_param_b>;
 };
 
+// Header split and merge on receive: CapType::shampo.
 struct ShampoCap : Layout<0x100> {
   using shampo_log_max_reservation_size = Field<"shampo_log_max_reservation_size", At{0x00, 28, 24}>;
   using shampo_log_min_reservation_size = Field<"shampo_log_min_reservation_size", At{0x00, 20, 16}>;
@@ -282,6 +295,7 @@ struct ShampoCap : Layout<0x100> {
                         shampo_max_log_headers_entry_size>;
 };
 
+// MACsec offload: CapType::macsec.
 struct MacsecCap : Layout<0x100> {
   using macsec_epn = Field<"macsec_epn", At{0x00, 31, 31}>;
   using macsec_crypto_esp_aes_gcm_256_encrypt = Field<"macsec_crypto_esp_aes_gcm_256_encrypt", At{0x00, 28, 28}>;
@@ -296,6 +310,7 @@ struct MacsecCap : Layout<0x100> {
                         log_max_macsec_offload, min_log_macsec_full_replay_window, max_log_macsec_full_replay_window>;
 };
 
+// IPsec offload: CapType::ipsec.
 struct IpsecCap : Layout<0x100> {
   using ipsec_full_offload = Field<"ipsec_full_offload", At{0x00, 31, 31}>;
   using ipsec_crypto_offload = Field<"ipsec_crypto_offload", At{0x00, 30, 30}>;
@@ -313,12 +328,14 @@ struct IpsecCap : Layout<0x100> {
                         max_log_ipsec_full_replay_window>;
 };
 
+// Events user contexts may subscribe to, bit masks by event type: CapType::device_event.
 struct DeviceEventCap : Layout<0x40> {
   using user_affiliated_events = Array<"user_affiliated_events", 0x0, Qword, 4>;
   using user_unaffiliated_events = Array<"user_unaffiliated_events", 0x20, Qword, 4>;
   using fields = Fields<user_affiliated_events, user_unaffiliated_events>;
 };
 
+// Data encryption keys: CapType::crypto.
 struct CryptoCaps : Layout<0x100> {
   using wrapped_crypto_operational = Field<"wrapped_crypto_operational", At{0x00, 31, 31}>;
   using wrapped_crypto_going_to_commissioning = Field<"wrapped_crypto_going_to_commissioning", At{0x00, 30, 30}>;
@@ -334,6 +351,7 @@ struct CryptoCaps : Layout<0x100> {
              log_max_num_import_keks, log_max_num_creds, failed_selftests, num_nv_import_keks, num_nv_credentials>;
 };
 
+// Page tracking for live migration: CapType::adv_virtualization.
 struct AdvVirtualizationCap : Layout<0x100> {
   using pg_track_log_max_num = Field<"pg_track_log_max_num", At{0x00, 28, 24}>;
   using pg_track_max_num_range = Field<"pg_track_max_num_range", At{0x00, 23, 16}>;

@@ -6,6 +6,7 @@
 
 namespace verbena::prm {
 
+// Packet fields a flow table can match or change, a bit each.
 struct FlowTableFieldsSupported : Layout<0x10> {
   using outer_dmac = Field<"outer_dmac", At{0x00, 31, 31}>;
   using outer_smac = Field<"outer_smac", At{0x00, 30, 30}>;
@@ -90,6 +91,7 @@ struct FlowTableFieldsSupported : Layout<0x10> {
              metadata_reg_c_2, metadata_reg_c_1, metadata_reg_c_0>;
 };
 
+// Properties of one kind of flow table.
 struct FlowTablePropLayout : Layout<0x40> {
   using ft_support = Field<"ft_support", At{0x00, 31, 31}>;
   using flow_counter = Field<"flow_counter", At{0x00, 29, 29}>;
@@ -144,11 +146,13 @@ struct FlowTablePropLayout : Layout<0x40> {
              log_max_destination, log_max_flow, ft_field_support, ft_field_bitmask_support>;
 };
 
+// More packet fields a flow table can match.
 struct FlowTableFieldsSupported2 : Layout<0x10> {
   using bth_opcode = Field<"bth_opcode", At{0x00, 17, 17}>;
   using fields = Fields<bth_opcode>;
 };
 
+// NIC flow tables: CapType::flow_table.
 struct FlowTableNicCap : Layout<0x1000> {
   using nic_rx_multi_path_tirs = Field<"nic_rx_multi_path_tirs", At{0x00, 31, 31}>;
   using nic_rx_multi_path_tirs_fts = Field<"nic_rx_multi_path_tirs_fts", At{0x00, 30, 30}>;
@@ -184,6 +188,7 @@ struct FlowTableNicCap : Layout<0x1000> {
                         sw_steering_nic_tx_action_drop_icm_address, sw_steering_nic_tx_action_allow_icm_address>;
 };
 
+// Eswitch flow tables: CapType::eswitch_flow_table.
 struct FlowTableEswitchCap : Layout<0x1000> {
   using fdb_to_vport_reg_c_id = Field<"fdb_to_vport_reg_c_id", At{0x00, 31, 24}>;
   using fdb_modify_header_fwd_to_table = Field<"fdb_modify_header_fwd_to_table", At{0x00, 10, 10}>;
@@ -207,6 +212,7 @@ struct FlowTableEswitchCap : Layout<0x1000> {
              sw_steering_uplink_icm_address_rx, sw_steering_uplink_icm_address_tx>;
 };
 
+// Eswitch: CapType::eswitch.
 struct ESwitchCap : Layout<0x100> {
   using vport_svlan_strip = Field<"vport_svlan_strip", At{0x00, 31, 31}>;
   using vport_cvlan_strip = Field<"vport_cvlan_strip", At{0x00, 30, 30}>;
@@ -238,6 +244,7 @@ struct ESwitchCap : Layout<0x100> {
                         log_max_packet_reformat_context, max_encap_header_size, log_max_esw_sf, esw_sf_base_id>;
 };
 
+// Port selection of LAG: CapType::port_selection.
 struct PortSelectionCap : Layout<0x1000> {
   using port_select_flow_table = Field<"port_select_flow_table", At{0x00, 15, 15}>;
   using port_select_flow_table_bypass = Field<"port_select_flow_table_bypass", At{0x00, 13, 13}>;

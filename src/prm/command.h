@@ -52,13 +52,13 @@ enum class Opcode : std::uint16_t {
   rts2rts_qp = 0x505,
   sqerr2rts_qp = 0x506,
   qp_2err = 0x507,
-  rts2sqd_qp = 0x508,  // early firmware only
+  rts2sqd_qp = 0x508,  // firmware of the first generation
   qp_2rst = 0x50a,
   query_qp = 0x50b,
   sqd_rts_qp = 0x50c,
   mad_ifc = 0x50d,
   init2init_qp = 0x50e,
-  sqd2sqd_qp = 0x511,  // early firmware only
+  sqd2sqd_qp = 0x511,  // firmware of the first generation
   create_psv = 0x600,
   destroy_psv = 0x601,
   create_srq = 0x700,
@@ -249,6 +249,7 @@ struct Dword : Layout<4> {
   using fields = Fields<value>;
 };
 
+// Eight bytes of a command tail.
 struct Qword : Layout<8> {
   using value = Field64<"value", 0x00>;
   using fields = Fields<value>;

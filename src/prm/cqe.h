@@ -55,6 +55,7 @@ inline constexpr std::uint32_t kVendorSyndromeFlushed = 0xf9;
 enum class CqeRocePacket : std::uint8_t { grh = 0x0, ipv6 = 0x1, ipv4 = 0x2 };
 enum class CqeL3Header : std::uint8_t { none = 0x0, ipv6 = 0x1, ipv4 = 0x2 };
 
+// A completion. Which fields mean something depends on the opcode.
 struct Cqe64 : Layout<0x40> {
   using tls_outer_l3_tunneled = Field<"tls_outer_l3_tunneled", At{0x00, 31, 24}>;
   using wqe_id = Field<"wqe_id", At{0x00, 15, 0}>;  // striding RQ

@@ -60,11 +60,13 @@ enum class QpEventObject : std::uint8_t { qp = 0x0, rq = 0x1, sq = 0x2, dct = 0x
 // `syndrome` of CqError.
 enum class CqErrorSyndrome : std::uint8_t { overrun = 0x1, access_violation = 0x2 };
 
+// comp: the CQ that has completions.
 struct CompEvent : Layout<0x1c> {
   using cq_number = Field<"cq_number", At{0x18, 23, 0}>;
   using fields = Fields<cq_number>;
 };
 
+// dct_drained, dct_key_violation.
 struct DctEvents : Layout<0x1c> {
   using dct_number = Field<"dct_number", At{0x18, 23, 0}>;
   using fields = Fields<dct_number>;
@@ -77,6 +79,7 @@ struct QpEvents : Layout<0x1c> {
   using fields = Fields<type, qpn_rqn_sqn>;
 };
 
+// page_fault met while a WQE was executed.
 struct WqeAssociatedPageFaultEvent : Layout<0x1c> {
   using bytes_committed = Field<"bytes_committed", At{0x00, 31, 0}>;
   using wqe_index = Field<"wqe_index", At{0x04, 15, 0}>;
@@ -88,6 +91,7 @@ struct WqeAssociatedPageFaultEvent : Layout<0x1c> {
   using fields = Fields<bytes_committed, wqe_index, len, rdma, write_read, requestor, qpn>;
 };
 
+// page_fault met by a remote access.
 struct RdmaPageFaultEvent : Layout<0x1c> {
   using bytes_committed = Field<"bytes_committed", At{0x00, 31, 0}>;
   using r_key = Field<"r_key", At{0x04, 31, 0}>;
@@ -101,6 +105,7 @@ struct RdmaPageFaultEvent : Layout<0x1c> {
   using fields = Fields<bytes_committed, r_key, packet_len, rdma_op_len, rdma_va, rdma, write, requestor, qp_number>;
 };
 
+// cq_error.
 struct CqError : Layout<0x1c> {
   using cqn = Field<"cqn", At{0x00, 23, 0}>;
   using syndrome = Field<"syndrome", At{0x08, 7, 0}, CqErrorSyndrome>;
@@ -113,40 +118,47 @@ struct PortStateChangeEvent : Layout<0x1c> {
   using fields = Fields<port_num>;
 };
 
+// gpio_event.
 struct GpioEvent : Layout<0x1c> {
   using gpio_event_hi = Field<"gpio_event_hi", At{0x0c, 31, 0}>;
   using gpio_event_lo = Field<"gpio_event_lo", At{0x10, 31, 0}>;
   using fields = Fields<gpio_event_hi, gpio_event_lo>;
 };
 
+// stall_event.
 struct StallVlEvent : Layout<0x18> {
   using port_num = Field<"port_num", At{0x00, 7, 7}>;
   using vl = Field<"vl", At{0x00, 3, 0}>;
   using fields = Fields<port_num, vl>;
 };
 
+// cmd: a bit for each command slot that has completed.
 struct CmdInterCompEvent : Layout<0x1c> {
   using command_completion_vector = Field<"command_completion_vector", At{0x00, 31, 0}>;
   using fields = Fields<command_completion_vector>;
 };
 
+// page_request: pages the firmware wants (or gives back, negative).
 struct PagesReqEvent : Layout<0x1c> {
   using function_id = Field<"function_id", At{0x00, 15, 0}>;
   using num_pages = Field<"num_pages", At{0x04, 31, 0}>;
   using fields = Fields<function_id, num_pages>;
 };
 
+// nic_vport_change.
 struct NicVportChangeEvent : Layout<0x1c> {
   using vport_num = Field<"vport_num", At{0x00, 15, 0}>;
   using fields = Fields<vport_num>;
 };
 
+// object_change: a general object.
 struct ObjChangeEvent : Layout<0x1c> {
   using obj_type = Field<"obj_type", At{0x00, 15, 0}>;
   using obj_id = Field<"obj_id", At{0x04, 31, 0}>;
   using fields = Fields<obj_type, obj_id>;
 };
 
+// xrq_error.
 struct XrqErrorEvent : Layout<0x1c> {
   using type = Field<"type", At{0x14, 31, 24}>;
   using xrqn = Field<"xrqn", At{0x14, 23, 0}>;

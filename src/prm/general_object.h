@@ -42,6 +42,7 @@ enum class GeneralObjectType : std::uint16_t {
   cq = 0xff10,
 };
 
+// Head of the requests.
 struct GeneralObjInCmdHdr : Layout<0x10> {
   using opcode = Field<"opcode", At{0x00, 31, 16}>;
   using uid = Field<"uid", At{0x00, 15, 0}>;
@@ -52,6 +53,7 @@ struct GeneralObjInCmdHdr : Layout<0x10> {
   using fields = Fields<opcode, uid, vhca_tunnel_id, obj_type, obj_id, log_obj_range>;
 };
 
+// Head of the replies.
 struct GeneralObjOutCmdHdr : Layout<0x10> {
   using status = Field<"status", At{0x00, 31, 24}>;
   using syndrome = Field<"syndrome", At{0x04, 31, 0}>;

@@ -6,6 +6,7 @@
 
 namespace verbena::prm {
 
+// What firmware says about its health.
 struct HealthBuffer : Layout<0x40> {
   using assert_existptr = Field<"assert_existptr", At{0x20, 31, 0}>;
   using assert_callra = Field<"assert_callra", At{0x24, 31, 0}>;
@@ -22,6 +23,7 @@ struct HealthBuffer : Layout<0x40> {
                         synd, ext_synd>;
 };
 
+// Start of BAR 0 (PRM "Initialization Segment").
 struct InitialSeg : Layout<0x400c> {
   using fw_rev_minor = Field<"fw_rev_minor", At{0x00, 31, 16}>;
   using fw_rev_major = Field<"fw_rev_major", At{0x00, 15, 0}>;
@@ -47,6 +49,7 @@ struct InitialSeg : Layout<0x400c> {
                         clear_int, health_syndrome, health_counter>;
 };
 
+// A slot of the command queue.
 struct CmdQueueEntry : Layout<0x40> {
   using type = Field<"type", At{0x00, 31, 24}>;
   using input_length = Field<"input_length", At{0x04, 31, 0}>;
@@ -66,6 +69,7 @@ struct CmdQueueEntry : Layout<0x40> {
                         output_mailbox_pointer_31_9, output_length, token, signature, status, ownership>;
 };
 
+// A mailbox block: 512 bytes of a command, chained.
 struct CmdIfBox : Layout<0x240> {
   using mailbox_data = Bytes<"mailbox_data", 0x0, 512>;
   using next_pointer_63_32 = Field<"next_pointer_63_32", At{0x230, 31, 0}>;

@@ -181,6 +181,7 @@ struct QueryQCounterOut : Layout<0x100> {
              roce_adp_retrans_to, roce_slow_restart, roce_slow_restart_cnps, roce_slow_restart_trans>;
 };
 
+// Capabilities of a user context.
 struct Uctx : Layout<0x30> {
   using cap = Field<"cap", At{0x00, 31, 0}>;
   using fields = Fields<cap>;
@@ -213,6 +214,7 @@ struct DestroyUctxIn : Layout<0x10> {
 // DESTROY_UCTX: reply.
 struct DestroyUctxOut : CommandOut {};
 
+// User memory: its pages as translation entries.
 struct Umem : Layout<0x20> {
   using ats = Field<"ats", At{0x10, 31, 31}>;
   using log_page_size = Field<"log_page_size", At{0x10, 4, 0}>;
@@ -277,6 +279,7 @@ struct DetachFromMcgIn : Layout<0x20> {
 // DETACH_FROM_MCG: reply.
 struct DetachFromMcgOut : CommandOut {};
 
+// LAG context.
 struct Lagc : Layout<0x8> {
   using fdb_selection_mode = Field<"fdb_selection_mode", At{0x00, 31, 31}>;
   using port_select_mode = Field<"port_select_mode", At{0x00, 10, 8}>;
@@ -433,6 +436,7 @@ struct ModifyMemicOut : Layout<0x40> {
   using fields = Fields<status, syndrome, memic_operation_addr>;
 };
 
+// One rate of the rate limit table.
 struct SetPpRateLimitContext : Layout<0x30> {
   using rate_limit = Field<"rate_limit", At{0x00, 31, 0}>;
   using burst_upper_bound = Field<"burst_upper_bound", At{0x04, 31, 0}>;

@@ -8,6 +8,8 @@
 
 namespace verbena::prm {
 
+// op_mod of the vport state commands.
+enum class VportStateOpMod : std::uint16_t { vnic = 0x0, eswitch = 0x1, uplink = 0x2 };
 enum class VportState : std::uint8_t { down = 0x0, up = 0x1, follow = 0x2 };
 enum class AllowedListType : std::uint8_t { current_uc_mac = 0x0, current_mc_mac = 0x1, vlan = 0x2 };
 enum class RoceVersion : std::uint8_t { v1 = 0x0, v1_5 = 0x1, v2 = 0x2 };
@@ -87,6 +89,7 @@ struct ModifyVportStateIn : Layout<0x10> {
 // MODIFY_VPORT_STATE: reply.
 struct ModifyVportStateOut : CommandOut {};
 
+// A MAC address in a list.
 struct MacAddressLayout : Layout<0x8> {
   using mac_addr_47_32 = Field<"mac_addr_47_32", At{0x00, 15, 0}>;
   using mac_addr_31_0 = Field<"mac_addr_31_0", At{0x04, 31, 0}>;
@@ -145,6 +148,7 @@ struct QueryNicVportContextOut : Layout<0x110> {
   using fields = Fields<status, syndrome, nic_vport_context>;
 };
 
+// Which parts MODIFY_NIC_VPORT_CONTEXT takes over.
 struct ModifyNicVportFieldSelect : Layout<0x4> {
   using affiliation = Field<"affiliation", At{0x00, 13, 13}>;
   using disable_uc_local_lb = Field<"disable_uc_local_lb", At{0x00, 11, 11}>;
@@ -240,11 +244,13 @@ struct ModifyHcaVportContextIn : Layout<0x210> {
 // MODIFY_HCA_VPORT_CONTEXT: reply.
 struct ModifyHcaVportContextOut : CommandOut {};
 
+// A GID.
 struct Array128Auto : Layout<0x10> {
   using array128_auto = Bytes<"array128_auto", 0x0, 16>;
   using fields = Fields<array128_auto>;
 };
 
+// A P_Key.
 struct Pkey : Layout<0x4> {
   using pkey = Field<"pkey", At{0x00, 15, 0}>;
   using fields = Fields<pkey>;
@@ -289,6 +295,7 @@ struct QueryHcaVportPkeyOut : Layout<0x10> {
   using fields = Fields<status, syndrome, pkey>;
 };
 
+// Packets and octets.
 struct TrafficCounter : Layout<0x10> {
   using packets = Field64<"packets", 0x0>;
   using octets = Field64<"octets", 0x8>;
@@ -328,6 +335,7 @@ struct QueryVportCounterOut : Layout<0x210> {
              received_eth_unicast, transmitted_eth_unicast, received_eth_multicast, transmitted_eth_multicast>;
 };
 
+// Errors of a vport that drivers report.
 struct VnicDiagnosticStatistics : Layout<0x200> {
   using counter_error_queues = Field<"counter_error_queues", At{0x00, 31, 0}>;
   using total_error_queues = Field<"total_error_queues", At{0x04, 31, 0}>;
@@ -365,6 +373,7 @@ struct QueryVnicEnvOut : Layout<0x210> {
   using fields = Fields<status, syndrome, vport_env>;
 };
 
+// Identity of the board: vendor and PSID.
 struct QueryAdapterParamBlock : Layout<0x100> {
   using ieee_vendor_id = Field<"ieee_vendor_id", At{0x18, 23, 0}>;
   using vsd_vendor_id = Field<"vsd_vendor_id", At{0x1c, 15, 0}>;
@@ -388,6 +397,7 @@ struct QueryAdapterOut : Layout<0x110> {
   using fields = Fields<status, syndrome, query_adapter_struct>;
 };
 
+// A VLAN in a list.
 struct VlanLayout : Layout<0x8> {
   using vlan = Field<"vlan", At{0x00, 11, 0}>;
   using fields = Fields<vlan>;

@@ -6,6 +6,22 @@
 
 namespace verbena::prm {
 
+// Counter groups: `grp` of PPCNT.
+enum class PpcntGroup : std::uint8_t {
+  ieee_802_3 = 0x00,
+  rfc_2863 = 0x01,
+  rfc_2819 = 0x02,
+  rfc_3635 = 0x03,
+  extended = 0x05,
+  per_priority = 0x10,
+  per_traffic_class = 0x11,
+  physical_layer = 0x12,
+  per_tc_congestion = 0x13,
+  physical_statistical = 0x16,
+  infiniband = 0x20,
+};
+
+// Group ieee_802_3.
 struct Eth8023CntrsGrpDataLayout : Layout<0xf8> {
   using a_frames_transmitted_ok_high = Field<"a_frames_transmitted_ok_high", At{0x00, 31, 0}>;
   using a_frames_transmitted_ok_low = Field<"a_frames_transmitted_ok_low", At{0x04, 31, 0}>;
@@ -62,6 +78,7 @@ struct Eth8023CntrsGrpDataLayout : Layout<0xf8> {
              a_pause_mac_ctrl_frames_transmitted_high, a_pause_mac_ctrl_frames_transmitted_low>;
 };
 
+// Group rfc_2863.
 struct Eth2863CntrsGrpDataLayout : Layout<0xf8> {
   using if_in_octets_high = Field<"if_in_octets_high", At{0x00, 31, 0}>;
   using if_in_octets_low = Field<"if_in_octets_low", At{0x04, 31, 0}>;
@@ -98,6 +115,7 @@ struct Eth2863CntrsGrpDataLayout : Layout<0xf8> {
                         if_out_multicast_pkts_low, if_out_broadcast_pkts_high, if_out_broadcast_pkts_low>;
 };
 
+// Group rfc_2819.
 struct Eth2819CntrsGrpDataLayout : Layout<0xf8> {
   using ether_stats_drop_events_high = Field<"ether_stats_drop_events_high", At{0x00, 31, 0}>;
   using ether_stats_drop_events_low = Field<"ether_stats_drop_events_low", At{0x04, 31, 0}>;
@@ -158,6 +176,7 @@ struct Eth2819CntrsGrpDataLayout : Layout<0xf8> {
       ether_stats_pkts8192to10239octets_high, ether_stats_pkts8192to10239octets_low>;
 };
 
+// Group rfc_3635.
 struct Eth3635CntrsGrpDataLayout : Layout<0xf8> {
   using dot3stats_alignment_errors_high = Field<"dot3stats_alignment_errors_high", At{0x00, 31, 0}>;
   using dot3stats_alignment_errors_low = Field<"dot3stats_alignment_errors_low", At{0x04, 31, 0}>;
@@ -209,6 +228,7 @@ struct Eth3635CntrsGrpDataLayout : Layout<0xf8> {
              dot3in_pause_frames_low, dot3out_pause_frames_high, dot3out_pause_frames_low>;
 };
 
+// Group extended.
 struct EthExtendedCntrsGrpDataLayout : Layout<0xf8> {
   using port_transmit_wait_high = Field<"port_transmit_wait_high", At{0x00, 31, 0}>;
   using port_transmit_wait_low = Field<"port_transmit_wait_low", At{0x04, 31, 0}>;
@@ -223,6 +243,7 @@ struct EthExtendedCntrsGrpDataLayout : Layout<0xf8> {
              rx_buffer_full_high, rx_buffer_full_low, rx_icrc_encapsulated_high, rx_icrc_encapsulated_low>;
 };
 
+// Group per_priority.
 struct EthPerPrioGrpDataLayout : Layout<0xf8> {
   using rx_octets_high = Field<"rx_octets_high", At{0x00, 31, 0}>;
   using rx_octets_low = Field<"rx_octets_low", At{0x04, 31, 0}>;
@@ -256,6 +277,7 @@ struct EthPerPrioGrpDataLayout : Layout<0xf8> {
                         device_stall_critical_watermark_cnt_high, device_stall_critical_watermark_cnt_low>;
 };
 
+// Group per_traffic_class.
 struct EthPerTcPrioGrpDataLayout : Layout<0xf8> {
   using transmit_queue_high = Field<"transmit_queue_high", At{0x00, 31, 0}>;
   using transmit_queue_low = Field<"transmit_queue_low", At{0x04, 31, 0}>;
@@ -264,6 +286,7 @@ struct EthPerTcPrioGrpDataLayout : Layout<0xf8> {
   using fields = Fields<transmit_queue_high, transmit_queue_low, no_buffer_discard_uc_high, no_buffer_discard_uc_low>;
 };
 
+// Group per_tc_congestion.
 struct EthPerTcCongestPrioGrpDataLayout : Layout<0xf8> {
   using wred_discard_high = Field<"wred_discard_high", At{0x00, 31, 0}>;
   using wred_discard_low = Field<"wred_discard_low", At{0x04, 31, 0}>;
@@ -272,6 +295,7 @@ struct EthPerTcCongestPrioGrpDataLayout : Layout<0xf8> {
   using fields = Fields<wred_discard_high, wred_discard_low, ecn_marked_tc_high, ecn_marked_tc_low>;
 };
 
+// Group infiniband.
 struct IbPortCntrsGrpDataLayout : Layout<0x28> {
   using symbol_error_counter = Field<"symbol_error_counter", At{0x00, 31, 16}>;
   using link_error_recovery_counter = Field<"link_error_recovery_counter", At{0x00, 15, 8}>;
@@ -291,6 +315,7 @@ struct IbPortCntrsGrpDataLayout : Layout<0x28> {
                         port_xmit_wait>;
 };
 
+// Group physical_layer.
 struct PhysLayerCntrs : Layout<0xf8> {
   using time_since_last_clear_high = Field<"time_since_last_clear_high", At{0x00, 31, 0}>;
   using time_since_last_clear_low = Field<"time_since_last_clear_low", At{0x04, 31, 0}>;
@@ -362,6 +387,7 @@ struct PhysLayerCntrs : Layout<0xf8> {
       successful_recovery_events>;
 };
 
+// Group physical_statistical.
 struct PhysLayerStatisticalCntrs : Layout<0xf8> {
   using time_since_last_clear_high = Field<"time_since_last_clear_high", At{0x00, 31, 0}>;
   using time_since_last_clear_low = Field<"time_since_last_clear_low", At{0x04, 31, 0}>;
@@ -386,6 +412,7 @@ struct PhysLayerStatisticalCntrs : Layout<0xf8> {
                         phy_corrected_bits_lane2_low, phy_corrected_bits_lane3_high, phy_corrected_bits_lane3_low>;
 };
 
+// The counters, by group.
 struct EthCntrsGrpDataLayoutAuto : Layout<0xf8> {
   using eth_802_3_cntrs_grp_data_layout = Sub<"eth_802_3_cntrs_grp_data_layout", 0x0, Eth8023CntrsGrpDataLayout>;
   using eth_2863_cntrs_grp_data_layout = Sub<"eth_2863_cntrs_grp_data_layout", 0x0, Eth2863CntrsGrpDataLayout>;
@@ -407,11 +434,12 @@ struct EthCntrsGrpDataLayoutAuto : Layout<0xf8> {
              phys_layer_cntrs, phys_layer_statistical_cntrs>;
 };
 
+// Port counters register.
 struct PpcntReg : Layout<0x100> {
   using swid = Field<"swid", At{0x00, 31, 24}>;
   using local_port = Field<"local_port", At{0x00, 23, 16}>;
   using pnat = Field<"pnat", At{0x00, 15, 14}>;
-  using grp = Field<"grp", At{0x00, 5, 0}>;
+  using grp = Field<"grp", At{0x00, 5, 0}, PpcntGroup>;
   using clr = Field<"clr", At{0x04, 31, 31}>;
   using prio_tc = Field<"prio_tc", At{0x04, 2, 0}>;
   using counter_set = Sub<"counter_set", 0x8, EthCntrsGrpDataLayoutAuto>;

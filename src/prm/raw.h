@@ -26,6 +26,7 @@ struct Tisc : Layout<0xa0> {
       Fields<strict_lag_tx_port_affinity, tls_en, lag_tx_port_affinity, prio, transport_domain, underlay_qpn, pd>;
 };
 
+// Fields that MODIFY_TIS changes.
 struct ModifyTisBitmask : Layout<0x8> {
   using lag_tx_port_affinity = Field<"lag_tx_port_affinity", At{0x04, 2, 2}>;
   using strict_lag_tx_port_affinity = Field<"strict_lag_tx_port_affinity", At{0x04, 1, 1}>;
@@ -92,6 +93,7 @@ struct QueryTisOut : Layout<0xb0> {
   using fields = Fields<status, syndrome, tis_context>;
 };
 
+// Packet fields that go into the receive hash.
 struct RxHashFieldSelect : Layout<0x4> {
   using l3_prot_type = Field<"l3_prot_type", At{0x00, 31, 31}>;
   using l4_prot_type = Field<"l4_prot_type", At{0x00, 30, 30}>;
@@ -122,6 +124,7 @@ struct Tirc : Layout<0xf0> {
              rx_hash_toeplitz_key, rx_hash_field_selector_outer, rx_hash_field_selector_inner>;
 };
 
+// Fields that MODIFY_TIR changes.
 struct ModifyTirBitmask : Layout<0x8> {
   using self_lb_en = Field<"self_lb_en", At{0x04, 4, 4}>;
   using hash = Field<"hash", At{0x04, 2, 2}>;
@@ -366,6 +369,7 @@ struct QueryRqOut : Layout<0x110> {
   using fields = Fields<status, syndrome, rq_context>;
 };
 
+// An entry of an RQ table.
 struct RqNum : Layout<0x4> {
   using rq_num = Field<"rq_num", At{0x00, 23, 0}>;
   using fields = Fields<rq_num>;
@@ -381,6 +385,7 @@ struct Rqtc : Layout<0xf0> {
   using fields = Fields<list_q_type, rqt_max_size, rq_vhca_id_format, rqt_actual_size, rq_num>;
 };
 
+// Fields that MODIFY_RQT changes.
 struct RqtBitmask : Layout<0x8> {
   using rqn_list = Field<"rqn_list", At{0x04, 0, 0}>;
   using fields = Fields<rqn_list>;

@@ -99,6 +99,7 @@ struct AccessRegisterOut : Layout<0x10> {
   using fields = Fields<status, syndrome, register_data>;
 };
 
+// Port type and speed.
 struct PtysReg : Layout<0x40> {
   using an_disable_admin = Field<"an_disable_admin", At{0x00, 30, 30}>;
   using an_disable_cap = Field<"an_disable_cap", At{0x00, 29, 29}>;
@@ -126,6 +127,7 @@ struct PtysReg : Layout<0x40> {
                         eth_proto_oper, ib_link_width_oper, ib_proto_oper, connector_type, eth_proto_lp_advertise>;
 };
 
+// Port administrative and operational status.
 struct PaosReg : Layout<0x10> {
   using swid = Field<"swid", At{0x00, 31, 24}>;
   using local_port = Field<"local_port", At{0x00, 23, 16}>;
@@ -137,6 +139,7 @@ struct PaosReg : Layout<0x10> {
   using fields = Fields<swid, local_port, admin_status, oper_status, ase, ee, e>;
 };
 
+// Port MTU.
 struct PmtuReg : Layout<0x10> {
   using local_port = Field<"local_port", At{0x00, 23, 16}>;
   using max_mtu = Field<"max_mtu", At{0x04, 31, 16}>;
@@ -145,6 +148,7 @@ struct PmtuReg : Layout<0x10> {
   using fields = Fields<local_port, max_mtu, admin_mtu, oper_mtu>;
 };
 
+// Port up or down event.
 struct PudeReg : Layout<0x10> {
   using swid = Field<"swid", At{0x00, 31, 24}>;
   using local_port = Field<"local_port", At{0x00, 23, 16}>;
@@ -153,12 +157,14 @@ struct PudeReg : Layout<0x10> {
   using fields = Fields<swid, local_port, admin_status, oper_status>;
 };
 
+// Port capabilities.
 struct PcapReg : Layout<0x14> {
   using local_port = Field<"local_port", At{0x00, 23, 16}>;
   using port_capability_mask = Array<"port_capability_mask", 0x4, Dword, 4>;
   using fields = Fields<local_port, port_capability_mask>;
 };
 
+// Module lanes of a port.
 struct PmlpReg : Layout<0x40> {
   using rxtx = Field<"rxtx", At{0x00, 31, 31}>;
   using local_port = Field<"local_port", At{0x00, 23, 16}>;
@@ -171,6 +177,7 @@ struct PmlpReg : Layout<0x40> {
                         lane3_module_mapping>;
 };
 
+// Flow control.
 struct PfccReg : Layout<0x20> {
   using local_port = Field<"local_port", At{0x00, 23, 16}>;
   using ppan_mask_n = Field<"ppan_mask_n", At{0x00, 4, 4}>;
@@ -194,6 +201,7 @@ struct PfccReg : Layout<0x20> {
                         device_stall_minor_watermark, device_stall_critical_watermark>;
 };
 
+// Virtual lanes.
 struct PvlcReg : Layout<0x10> {
   using local_port = Field<"local_port", At{0x00, 23, 16}>;
   using vl_hw_cap = Field<"vl_hw_cap", At{0x04, 3, 0}>;
@@ -202,6 +210,7 @@ struct PvlcReg : Layout<0x10> {
   using fields = Fields<local_port, vl_hw_cap, vl_admin, vl_operational>;
 };
 
+// Cable information: bytes of the module.
 struct MciaReg : Layout<0x90> {
   using l = Field<"l", At{0x00, 31, 31}>;
   using module = Field<"module", At{0x00, 23, 16}>;
@@ -236,6 +245,7 @@ struct SetNodeIn : Layout<0x40> {
   using fields = Fields<node_description>;
 };
 
+// Clock adjustment.
 struct MtutcReg : Layout<0x1c> {
   using operation = Field<"operation", At{0x00, 3, 0}>;
   using freq_adjustment = Field<"freq_adjustment", At{0x04, 31, 0}>;
@@ -245,6 +255,7 @@ struct MtutcReg : Layout<0x1c> {
   using fields = Fields<operation, freq_adjustment, utc_sec, utc_nsec, time_adjustment>;
 };
 
+// Real time clock.
 struct MrtcReg : Layout<0x10> {
   using time_synced = Field<"time_synced", At{0x00, 31, 31}>;
   using time_h = Field<"time_h", At{0x08, 31, 0}>;

@@ -102,6 +102,7 @@ enum class NakCode : std::uint8_t {
 };
 inline constexpr std::uint32_t kAethCreditsUnlimited = 0x1f;
 
+// Ethernet header.
 struct Eth : Layout<0xe> {
   using dst = Bytes<"dst", 0x0, 6>;
   using src = Bytes<"src", 0x6, 6>;
@@ -213,6 +214,7 @@ struct Aeth : Layout<0x4> {
   using fields = Fields<syndrome, msn>;
 };
 
+// Atomic ACK extended transport header: the value before the operation.
 struct AtomicAckEth : Layout<0x8> {
   using original = Field64<"original", 0x0>;
   using fields = Fields<original>;
@@ -225,6 +227,7 @@ struct Deth : Layout<0x8> {
   using fields = Fields<qkey, srcqp>;
 };
 
+// Immediate extended transport header.
 struct ImmDt : Layout<0x4> {
   using imm = Field<"imm", At{0x00, 31, 0}>;
   using fields = Fields<imm>;

@@ -166,6 +166,7 @@ struct EthSeg : Layout<0x10> {
   using fields = Fields<swp_outer_l4_offset, swp_outer_l3_offset, swp_inner_l4_offset, swp_inner_l3_offset, cs_flags,
                         swp_flags, mss, flow_table_metadata, inline_hdr_sz, inline_hdr_start>;
 };
+// Bits of EthSeg::cs_flags.
 struct EthCsFlag {
   static constexpr std::uint32_t l3_inner = 1u << 4;
   static constexpr std::uint32_t l4_inner = 1u << 5;
@@ -183,6 +184,7 @@ struct UmrCtrlSeg : Layout<0x30> {
   using xlt_offset_47_16 = Field<"xlt_offset_47_16", At{0x10, 31, 0}>;
   using fields = Fields<flags, klm_octowords, bsf_octowords, mkey_mask, xlt_offset_47_16>;
 };
+// Bits of UmrCtrlSeg::flags.
 struct UmrFlag {
   static constexpr std::uint32_t check_qpn = 1u << 3;
   static constexpr std::uint32_t translation_offset = 1u << 4;
@@ -233,6 +235,7 @@ struct UmrRepeatBlockSeg : Layout<0x10> {
   using fields = Fields<byte_count, op, repeat_count, num_ent>;
 };
 inline constexpr std::uint32_t kUmrRepeatBlockOp = 0x400;
+// One strided source of an interleaved key.
 struct UmrRepeatEntSeg : Layout<0x10> {
   using stride = Field<"stride", At{0x00, 31, 16}>;
   using byte_count = Field<"byte_count", At{0x00, 15, 0}>;

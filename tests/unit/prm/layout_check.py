@@ -50,7 +50,8 @@ def read_kernel(path):
     """-> {CamelCase name: (C tag, {field: (is an array, has a fixed count)})}"""
     text = re.sub(r"/\*.*?\*/", "", pathlib.Path(path).read_text(), flags=re.S)
     structs = {}
-    for kind, name, bits, body in re.findall(r"^(struct|union) mlx5_ifc_(\w+?)(_bits)? \{\n(.*?)^\};", text, re.S | re.M):
+    declaration = re.compile(r"^(struct|union) mlx5_ifc_(\w+?)(_bits)? \{\n(.*?)^\};", re.S | re.M)
+    for kind, name, bits, body in declaration.findall(text):
         named = {}
         for type_name, field, extents in re.findall(r"([\w ]+?)\s+(\w+)((?:\[[^\]]*\])*);", body):
             if re.match(r"(reserved|rsvd)", field):
