@@ -1,0 +1,157 @@
+#include "mlx5/cq_ex.h"
+
+#include "mlx5/cqe.h"
+#include "mlx5/ops.h"
+
+namespace verbena::mlx5 {
+
+namespace {
+
+constexpr int kCorrupt = EINVAL;
+
+inline Cq* cq_of_ex(ibv_cq_ex* ex) { return cq_of(ibv_cq_ex_to_cq(ex)); }
+
+// Takes the next CQE; wr_id and status become fields of the session, the rest is read on demand.
+inline int take(Cq* cq) {
+  const mlx5_cqe64* cqe = next_cqe(cq);
+  if (!cqe) return ENOENT;
+  ++cq->ci;
+  Qp* qp = find_qp(cq, cqe);
+  if (__builtin_expect(!qp, 0)) return kCorrupt;
+  cq->cqe = cqe;
+  ibv_cq_ex* ex = &cq->verbs.cq_ex;
+  ex->status = IBV_WC_SUCCESS;
+  const std::uint8_t opcode = cqe->op_own >> 4;
+  if (opcode == MLX5_CQE_REQ) {
+    const SendEntry& entry = retire_send(qp, cqe);
+    ex->wr_id = entry.wr_id;
+    cq->wc_opcode = entry.wc_opcode;
+    return 0;
+  }
+  if (__builtin_expect(opcode <= MLX5_CQE_RESP_SEND_INV, 1)) {
+    ex->wr_id = retire_receive(qp, cqe);
+    return 0;
+  }
+  if (opcode != MLX5_CQE_REQ_ERR && opcode != MLX5_CQE_RESP_ERR) return kCorrupt;
+  ex->status = status_of(as_error(cqe)->syndrome);
+  ex->wr_id = opcode == MLX5_CQE_REQ_ERR ? retire_send(qp, cqe).wr_id : retire_receive(qp, cqe);
+  return 0;
+}
+
+template <bool kClock>
+int start_poll(ibv_cq_ex* ex, ibv_poll_cq_attr* attr) {
+  if (__builtin_expect(attr->comp_mask, 0)) return EINVAL;
+  Cq* cq = cq_of_ex(ex);
+  if (__builtin_expect(__atomic_load_n(cq->pending, __ATOMIC_RELAXED), 0)) step(cq);
+  cq->lock.lock();
+  int error = take(cq);
+  if constexpr (kClock) {
+    if (!error) error = read_clock_info(context_of(ex->context), &cq->clock);
+  }
+  if (error) {
+    if (error != ENOENT) update_ci(cq);
+    cq->lock.unlock();
+  }
+  return error;
+}
+
+int next_poll(ibv_cq_ex* ex) { return take(cq_of_ex(ex)); }
+
+void end_poll(ibv_cq_ex* ex) {
+  Cq* cq = cq_of_ex(ex);
+  update_ci(cq);
+  cq->lock.unlock();
+}
+
+ibv_wc_opcode read_opcode(ibv_cq_ex* ex) {
+  const Cq* cq = cq_of_ex(ex);
+  switch (cq->cqe->op_own >> 4) {
+    case MLX5_CQE_REQ: {
+      const std::uint32_t opcode = kWcOpcodes[send_opcode(cq->cqe)];
+      return static_cast<ibv_wc_opcode>(opcode == kFromEntry ? cq->wc_opcode : opcode & 0xffff);
+    }
+    case MLX5_CQE_RESP_WR_IMM:
+      return IBV_WC_RECV_RDMA_WITH_IMM;
+    case MLX5_CQE_RESP_SEND:
+    case MLX5_CQE_RESP_SEND_IMM:
+    case MLX5_CQE_RESP_SEND_INV:
+      return IBV_WC_RECV;
+    default:
+      return static_cast<ibv_wc_opcode>(0);
+  }
+}
+
+unsigned read_wc_flags(ibv_cq_ex* ex) {
+  const mlx5_cqe64* cqe = cq_of_ex(ex)->cqe;
+  unsigned flags = (be(cqe->flags_rqpn) >> 28) & 3 ? IBV_WC_GRH : 0;
+  switch (cqe->op_own >> 4) {
+    case MLX5_CQE_RESP_WR_IMM:
+    case MLX5_CQE_RESP_SEND_IMM:
+      flags |= IBV_WC_WITH_IMM;
+      break;
+    case MLX5_CQE_RESP_SEND_INV:
+      flags |= IBV_WC_WITH_INV;
+      break;
+  }
+  return flags;
+}
+
+std::uint32_t read_vendor_err(ibv_cq_ex* ex) { return as_error(cq_of_ex(ex)->cqe)->vendor_err_synd; }
+std::uint32_t read_byte_len(ibv_cq_ex* ex) { return be(cq_of_ex(ex)->cqe->byte_cnt); }
+
+// Doubles as the invalidated key, which programs take in host order.
+__be32 read_imm_data(ibv_cq_ex* ex) {
+  const mlx5_cqe64* cqe = cq_of_ex(ex)->cqe;
+  if (cqe->op_own >> 4 == MLX5_CQE_RESP_SEND_INV) return be(cqe->imm_inval_pkey);
+  return cqe->imm_inval_pkey;
+}
+
+std::uint32_t read_qp_num(ibv_cq_ex* ex) { return be(cq_of_ex(ex)->cqe->sop_drop_qpn) & 0xffffff; }
+std::uint32_t read_src_qp(ibv_cq_ex* ex) { return be(cq_of_ex(ex)->cqe->flags_rqpn) & 0xffffff; }
+std::uint32_t read_slid(ibv_cq_ex* ex) { return be(cq_of_ex(ex)->cqe->slid); }
+std::uint8_t read_sl(ibv_cq_ex* ex) { return (be(cq_of_ex(ex)->cqe->flags_rqpn) >> 24) & 0xf; }
+std::uint8_t read_dlid_path_bits(ibv_cq_ex* ex) { return cq_of_ex(ex)->cqe->ml_path & 0x7f; }
+std::uint64_t read_timestamp(ibv_cq_ex* ex) { return be(cq_of_ex(ex)->cqe->timestamp); }
+std::uint64_t read_wallclock(ibv_cq_ex* ex) {
+  return mlx5dv_ts_to_ns(&cq_of_ex(ex)->clock, be(cq_of_ex(ex)->cqe->timestamp));
+}
+std::uint16_t read_cvlan(ibv_cq_ex* ex) { return be(cq_of_ex(ex)->cqe->vlan_info); }
+std::uint32_t read_flow_tag(ibv_cq_ex* ex) { return be(cq_of_ex(ex)->cqe->sop_drop_qpn) & 0xffffff; }
+void read_tm_info(ibv_cq_ex* ex, ibv_wc_tm_info* info) {
+  const mlx5_cqe64* cqe = cq_of_ex(ex)->cqe;
+  info->tag = be(cqe->tmh.tag);
+  info->priv = be(cqe->tmh.app_ctx);
+}
+
+}  // namespace
+
+int fill_cq_ex(Context* context, Cq* cq, std::uint64_t wc_flags) {
+  ibv_cq_ex* ex = &cq->verbs.cq_ex;
+  const bool raw = wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+  const bool wallclock = wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+  // Where CQEs already carry real time, nothing needs converting.
+  const bool real_time = wallclock && !raw && context->real_time_ts;
+  const bool convert = wallclock && !real_time;
+  if (convert && !context->clock_info) return EOPNOTSUPP;
+  ex->start_poll = convert ? start_poll<true> : start_poll<false>;
+  ex->next_poll = next_poll;
+  ex->end_poll = end_poll;
+  ex->read_opcode = read_opcode;
+  ex->read_vendor_err = read_vendor_err;
+  ex->read_wc_flags = read_wc_flags;
+  if (wc_flags & IBV_WC_EX_WITH_BYTE_LEN) ex->read_byte_len = read_byte_len;
+  if (wc_flags & IBV_WC_EX_WITH_IMM) ex->read_imm_data = read_imm_data;
+  if (wc_flags & IBV_WC_EX_WITH_QP_NUM) ex->read_qp_num = read_qp_num;
+  if (wc_flags & IBV_WC_EX_WITH_SRC_QP) ex->read_src_qp = read_src_qp;
+  if (wc_flags & IBV_WC_EX_WITH_SLID) ex->read_slid = read_slid;
+  if (wc_flags & IBV_WC_EX_WITH_SL) ex->read_sl = read_sl;
+  if (wc_flags & IBV_WC_EX_WITH_DLID_PATH_BITS) ex->read_dlid_path_bits = read_dlid_path_bits;
+  if (raw) ex->read_completion_ts = read_timestamp;
+  if (wallclock) ex->read_completion_wallclock_ns = real_time ? read_timestamp : read_wallclock;
+  if (wc_flags & IBV_WC_EX_WITH_CVLAN) ex->read_cvlan = read_cvlan;
+  if (wc_flags & IBV_WC_EX_WITH_FLOW_TAG) ex->read_flow_tag = read_flow_tag;
+  if (wc_flags & IBV_WC_EX_WITH_TM_INFO) ex->read_tm_info = read_tm_info;
+  return 0;
+}
+
+}  // namespace verbena::mlx5

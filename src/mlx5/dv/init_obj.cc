@@ -1,0 +1,121 @@
+// mlx5dv_init_obj(): where the rings and doorbell records of an object are, for programs that write WQEs by hand.
+
+#include "mlx5/dv/export.h"
+#include "mlx5/ops.h"
+
+namespace {
+
+using namespace verbena::mlx5;
+
+int describe(ibv_qp* ibqp, mlx5dv_qp* out) {
+  Qp* qp = qp_of(ibqp);
+  const std::uint64_t asked = out->comp_mask;
+  out->comp_mask = 0;
+  out->dbrec = qp->db.words;
+  out->sq.buf = qp->sq.start;
+  out->sq.wqe_cnt = qp->sq.blocks;
+  out->sq.stride = kWqeBlock;
+  out->rq.buf = qp->rq.start;
+  out->rq.wqe_cnt = qp->rq.count;
+  out->rq.stride = 1u << qp->rq.shift;
+  out->bf.reg = qp->sq.uar ? qp->sq.uar->reg : nullptr;
+  out->bf.size = qp->sq.uar ? qp->sq.uar->bf_size : 0;
+  if ((asked & MLX5DV_QP_MASK_UAR_MMAP_OFFSET) && qp->sq.uar) {
+    out->uar_mmap_offset = static_cast<off_t>(qp->sq.uar->mmap_offset);
+    out->comp_mask |= MLX5DV_QP_MASK_UAR_MMAP_OFFSET;
+  }
+  if (asked & MLX5DV_QP_MASK_RAW_QP_HANDLES) {  // only raw packet QPs have them
+    out->tirn = out->tisn = out->rqn = out->sqn = 0;
+    out->comp_mask |= MLX5DV_QP_MASK_RAW_QP_HANDLES;
+  }
+  if (asked & MLX5DV_QP_MASK_RAW_QP_TIR_ADDR) {
+    out->tir_icm_addr = 0;
+    out->comp_mask |= MLX5DV_QP_MASK_RAW_QP_TIR_ADDR;
+  }
+  return 0;
+}
+
+// From now on the program moves the consumer index, so the library keeps its hands off it.
+int describe(ibv_cq* ibcq, mlx5dv_cq* out) {
+  Cq* cq = cq_of(ibcq);
+  out->comp_mask = 0;
+  out->buf = cq->buf;
+  out->dbrec = cq->dbrec;
+  out->cqe_cnt = cq->count_bit;
+  out->cqe_size = 1u << cq->shift;
+  out->cq_uar = context_of(ibcq->context)->cq_uar;
+  out->cqn = cq->cqn;
+  cq->dv_owned = true;
+  return 0;
+}
+
+int describe(ibv_srq* ibsrq, mlx5dv_srq* out) {
+  const Srq* srq = srq_of(ibsrq);
+  const std::uint64_t asked = out->comp_mask;
+  out->comp_mask = 0;
+  out->buf = srq->start;
+  out->dbrec = srq->dbrec;
+  out->stride = 1u << srq->shift;
+  out->head = srq->head;
+  out->tail = srq->tail;
+  if (asked & MLX5DV_SRQ_MASK_SRQN) {
+    out->srqn = srq->srqn;
+    out->comp_mask |= MLX5DV_SRQ_MASK_SRQN;
+  }
+  return 0;
+}
+
+int describe(ibv_ah* ibah, mlx5dv_ah* out) {
+  out->comp_mask = 0;
+  out->av = &ah_of(ibah)->av;
+  return 0;
+}
+
+int describe(ibv_pd* ibpd, mlx5dv_pd* out) {
+  out->comp_mask = 0;
+  out->pdn = pd_of(ibpd)->pdn;
+  return 0;
+}
+
+// The context all objects named in `type` must share the vendor of.
+ibv_context* any_context(const mlx5dv_obj* obj, std::uint64_t type) {
+  if (type & MLX5DV_OBJ_QP) return obj->qp.in->context;
+  if (type & MLX5DV_OBJ_CQ) return obj->cq.in->context;
+  if (type & MLX5DV_OBJ_SRQ) return obj->srq.in->context;
+  if (type & MLX5DV_OBJ_AH) return obj->ah.in->context;
+  if (type & MLX5DV_OBJ_PD) return obj->pd.in->context;
+  return nullptr;
+}
+
+}  // namespace
+
+extern "C" {
+
+int verbena_init_obj_1_2(mlx5dv_obj* obj, std::uint64_t type);
+int verbena_init_obj_1_0(mlx5dv_obj* obj, std::uint64_t type);
+
+// Work queues, device memory and DEVX objects cannot exist yet: nothing makes them.
+VERBENA_MLX5_EXPORT int verbena_init_obj_1_2(mlx5dv_obj* obj, std::uint64_t type) {
+  ibv_context* ibv = any_context(obj, type);
+  if (!ibv || !mlx5_context(ibv)) return EOPNOTSUPP;
+  int error = 0;
+  if (type & MLX5DV_OBJ_QP) error = describe(obj->qp.in, obj->qp.out);
+  if (!error && (type & MLX5DV_OBJ_CQ)) error = describe(obj->cq.in, obj->cq.out);
+  if (!error && (type & MLX5DV_OBJ_SRQ)) error = describe(obj->srq.in, obj->srq.out);
+  if (!error && (type & (MLX5DV_OBJ_RWQ | MLX5DV_OBJ_DM | MLX5DV_OBJ_DEVX))) error = EOPNOTSUPP;
+  if (!error && (type & MLX5DV_OBJ_AH)) error = describe(obj->ah.in, obj->ah.out);
+  if (!error && (type & MLX5DV_OBJ_PD)) error = describe(obj->pd.in, obj->pd.out);
+  return error;
+}
+
+// Programs of the first version take cq_uar for the address of the library's pointer.
+VERBENA_MLX5_EXPORT int verbena_init_obj_1_0(mlx5dv_obj* obj, std::uint64_t type) {
+  const int error = verbena_init_obj_1_2(obj, type);
+  if (!error && (type & MLX5DV_OBJ_CQ)) obj->cq.out->cq_uar = &context_of(obj->cq.in->context)->cq_uar;
+  return error;
+}
+
+}  // extern "C"
+
+__asm__(".symver verbena_init_obj_1_0, mlx5dv_init_obj@MLX5_1.0");
+__asm__(".symver verbena_init_obj_1_2, mlx5dv_init_obj@@MLX5_1.2");

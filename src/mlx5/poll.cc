@@ -1,0 +1,97 @@
+// ibv_poll_cq().
+
+#include "mlx5/cqe.h"
+#include "mlx5/ops.h"
+
+namespace verbena::mlx5 {
+
+namespace {
+
+constexpr int kCorrupt = -2;  // as rdma-core: a CQE that names nothing we know
+
+void fill_send(const mlx5_cqe64* cqe, Qp* qp, ibv_wc* wc) {
+  const SendEntry& entry = retire_send(qp, cqe);
+  std::uint32_t opcode = kWcOpcodes[send_opcode(cqe)];
+  wc->wr_id = entry.wr_id;
+  if (__builtin_expect(opcode == kFromEntry, 0)) opcode = entry.wc_opcode;
+  wc->status = IBV_WC_SUCCESS;
+  wc->opcode = static_cast<ibv_wc_opcode>(opcode & 0xffff);
+  wc->wc_flags = opcode >> 16 ? IBV_WC_WITH_IMM : 0;
+  wc->byte_len = be(cqe->byte_cnt);
+}
+
+inline void fill_recv(const mlx5_cqe64* cqe, std::uint8_t cqe_opcode, Qp* qp, ibv_wc* wc) {
+  wc->wr_id = retire_receive(qp, cqe);
+  wc->status = IBV_WC_SUCCESS;
+  wc->byte_len = be(cqe->byte_cnt);
+  const std::uint32_t flags_rqpn = be(cqe->flags_rqpn);
+  unsigned flags = (flags_rqpn >> 28) & 3 ? IBV_WC_GRH : 0;
+  wc->opcode = IBV_WC_RECV;
+  if (cqe_opcode != MLX5_CQE_RESP_SEND) {
+    if (cqe_opcode == MLX5_CQE_RESP_SEND_INV) {
+      flags |= IBV_WC_WITH_INV;
+      wc->invalidated_rkey = be(cqe->imm_inval_pkey);
+    } else {
+      flags |= IBV_WC_WITH_IMM;
+      wc->imm_data = cqe->imm_inval_pkey;
+      if (cqe_opcode == MLX5_CQE_RESP_WR_IMM) wc->opcode = IBV_WC_RECV_RDMA_WITH_IMM;
+    }
+  }
+  wc->wc_flags = flags;
+  wc->src_qp = flags_rqpn & 0xffffff;
+  wc->pkey_index = static_cast<std::uint16_t>(be(cqe->imm_inval_pkey));
+  wc->slid = be(cqe->slid);
+  wc->sl = (flags_rqpn >> 24) & 0xf;
+  wc->dlid_path_bits = cqe->ml_path & 0x7f;
+}
+
+[[gnu::noinline, gnu::cold]] void fill_error(const mlx5_cqe64* cqe, std::uint8_t cqe_opcode, Qp* qp, ibv_wc* wc) {
+  wc->status = status_of(as_error(cqe)->syndrome);
+  wc->vendor_err = as_error(cqe)->vendor_err_synd;
+  wc->wc_flags = 0;
+  wc->wr_id = cqe_opcode == MLX5_CQE_REQ_ERR ? retire_send(qp, cqe).wr_id : retire_receive(qp, cqe);
+}
+
+// 1: filled, 0: empty, kCorrupt.
+inline int poll_one(Cq* cq, ibv_wc* wc) {
+  const mlx5_cqe64* cqe = cqe_at(cq, cq->ci);
+  const std::uint8_t op_own = __atomic_load_n(&cqe->op_own, __ATOMIC_ACQUIRE);
+  const bool lap = (cq->ci & cq->count_bit) != 0;
+  if ((op_own & MLX5_CQE_OWNER_MASK) != lap || op_own >= kOpcodeInvalid) return 0;
+  ++cq->ci;
+  Qp* qp = find_qp(cq, cqe);
+  if (__builtin_expect(!qp, 0)) return kCorrupt;
+  wc->qp_num = be(cqe->sop_drop_qpn) & 0xffffff;
+  const std::uint8_t cqe_opcode = op_own >> 4;
+  if (cqe_opcode == MLX5_CQE_REQ) {
+    fill_send(cqe, qp, wc);
+    return 1;
+  }
+  if (__builtin_expect(cqe_opcode <= MLX5_CQE_RESP_SEND_INV, 1)) {
+    fill_recv(cqe, cqe_opcode, qp, wc);
+    return 1;
+  }
+  if (cqe_opcode != MLX5_CQE_REQ_ERR && cqe_opcode != MLX5_CQE_RESP_ERR) return kCorrupt;
+  fill_error(cqe, cqe_opcode, qp, wc);
+  return 1;
+}
+
+}  // namespace
+
+int poll_cq(ibv_cq* ibcq, int entries, ibv_wc* wc) {
+  Cq* cq = cq_of(ibcq);
+  if (__builtin_expect(__atomic_load_n(cq->pending, __ATOMIC_RELAXED), 0)) step(cq);
+  cq->lock.lock();
+  const std::uint32_t first = cq->ci;
+  int polled = 0, result = 1;
+  while (polled < entries) {
+    result = poll_one(cq, wc + polled);
+    if (result <= 0) break;
+    ++polled;
+  }
+  if (cq->ci != first) update_ci(cq);
+  cq->lock.unlock();
+  return __builtin_expect(result < 0, 0) ? result : polled;
+}
+
+}  // namespace verbena::mlx5

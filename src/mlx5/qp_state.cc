@@ -1,0 +1,103 @@
+#include "mlx5/qp_state.h"
+
+#include "mlx5/cqe.h"
+#include "mlx5/ops.h"
+#include "mlx5/wr.h"
+
+namespace verbena::mlx5 {
+
+// Receives from INIT on, sends from RTS on; SQD, SQE and ERR keep accepting (they queue or flush).
+void set_operational(Qp* qp, ibv_qp_state state) {
+  switch (state) {
+    case IBV_QPS_RESET:
+      set_completing(qp, false);
+      qp->sq.max_sge_now = -1;
+      qp->rq.max_sge_now = -1;
+      break;
+    case IBV_QPS_INIT:
+      qp->rq.max_sge_now = static_cast<std::int32_t>(qp->rq.max_sge);
+      break;
+    case IBV_QPS_RTS:
+      qp->sq.max_sge_now = static_cast<std::int32_t>(qp->sq.max_sge);
+      set_completing(qp, true);
+      break;
+    default:
+      break;
+  }
+}
+
+namespace {
+
+// Empty rings, as the device has them after RESET.
+void reset_rings(Qp* qp) {
+  const ibv_qp& ibqp = qp->verbs.qp;
+  if (ibqp.recv_cq) clean(cq_of(ibqp.recv_cq), qp->uidx, qp->srq);
+  if (ibqp.send_cq && ibqp.send_cq != ibqp.recv_cq) clean(cq_of(ibqp.send_cq), qp->uidx, nullptr);
+  qp->sq.head = qp->sq.cur_post = 0;
+  qp->sq.next_fence = 0;
+  qp->sq.tail.store(0, std::memory_order_relaxed);
+  qp->rq.head = 0;
+  qp->rq.tail.store(0, std::memory_order_relaxed);
+  *qp->sq.dbrec = 0;
+  *qp->rq.dbrec = 0;
+}
+
+}  // namespace
+
+int modify_qp(ibv_qp* ibqp, ibv_qp_attr* attr, int mask) {
+  Qp* qp = qp_of(ibqp);
+  int error;
+  if (qp->ece_set) {
+    mlx5_ib_modify_qp request = {};
+    mlx5_ib_modify_qp_resp response = {};
+    request.ece_options = qp->ece_set;
+    const verbs::Udata udata{&request, sizeof request, &response, sizeof response};
+    error = verbena_cmd_modify_qp(ibqp, attr, mask, &udata);
+    if (!error) {
+      qp->ece_set = 0;
+      qp->ece_got = response.ece_options;
+    }
+  } else {
+    error = verbena_cmd_modify_qp(ibqp, attr, mask, nullptr);
+  }
+  if (error || !(mask & IBV_QP_STATE)) return error;
+  if (attr->qp_state == IBV_QPS_RESET) reset_rings(qp);
+  set_operational(qp, attr->qp_state);
+  return 0;
+}
+
+int query_qp(ibv_qp* ibqp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init) {
+  if (int error = verbena_cmd_query_qp(ibqp, attr, mask, init)) return error;
+  const Qp* qp = qp_of(ibqp);
+  init->cap.max_send_wr = qp->sq.max_post;
+  init->cap.max_send_sge = qp->sq.max_sge;
+  init->cap.max_inline_data = qp->sq.max_inline;
+  attr->cap = init->cap;
+  return 0;
+}
+
+int set_ece(ibv_qp* ibqp, ibv_ece* ece) {
+  constexpr std::uint32_t kMellanox = 0x15b3;
+  if (ece->comp_mask || ece->vendor_id != kMellanox) return fail(EINVAL);
+  if (!context_of(ibqp->context)->ece) return fail(EOPNOTSUPP);
+  qp_of(ibqp)->ece_set = ece->options;
+  qp_of(ibqp)->ece_got = 0;
+  return 0;
+}
+
+int query_ece(ibv_qp* ibqp, ibv_ece* ece) {
+  ece->vendor_id = 0x15b3;
+  ece->options = qp_of(ibqp)->ece_got;
+  ece->comp_mask = 0;
+  return 0;
+}
+
+// Payload lands lowest address first where the device says so of itself, and only once the QP sends.
+int query_qp_data_in_order(ibv_qp* ibqp, ibv_wr_opcode, std::uint32_t flags) {
+  return !flags && ibqp->state == IBV_QPS_RTS && context_of(ibqp->context)->hca.qp_data_in_order;
+}
+
+int attach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t lid) { return verbena_cmd_attach_mcast(qp, gid, lid); }
+int detach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t lid) { return verbena_cmd_detach_mcast(qp, gid, lid); }
+
+}  // namespace verbena::mlx5

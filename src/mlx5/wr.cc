@@ -1,0 +1,299 @@
+// A session: ibv_wr_start() takes the lock and remembers the ring, each builder opens a WQE, the last setter it needs
+// closes it, ibv_wr_complete() rings once. An error anywhere makes complete() put everything back.
+
+#include "mlx5/wr.h"
+
+#include "mlx5/send_wqe.h"
+
+namespace verbena::mlx5 {
+
+namespace {
+
+constexpr unsigned kDatagramSetters = 2;  // data and address, in either order
+
+inline Qp* qp_of_ex(ibv_qp_ex* ex) { return verbs::derived<Qp>(&ex->qp_base); }
+
+void start(ibv_qp_ex* ex) {
+  Qp* qp = qp_of_ex(ex);
+  SendQueue& sq = qp->sq;
+  sq.lock.lock();
+  Builder& b = qp->build;
+  b.old_cur_post = sq.cur_post;
+  b.old_fence = sq.next_fence;
+  b.error = 0;
+  b.requests = 0;
+  b.inlined = false;
+}
+
+void roll_back(Qp* qp) {
+  qp->sq.cur_post = qp->build.old_cur_post;
+  qp->sq.next_fence = qp->build.old_fence;
+  qp->sq.lock.unlock();
+}
+
+void abort_session(ibv_qp_ex* ex) { roll_back(qp_of_ex(ex)); }
+
+int complete(ibv_qp_ex* ex) {
+  Qp* qp = qp_of_ex(ex);
+  SendQueue& sq = qp->sq;
+  Builder& b = qp->build;
+  if (__builtin_expect(b.error, 0)) {
+    const int error = b.error;
+    roll_back(qp);
+    return error;
+  }
+  if (__builtin_expect(!b.requests, 0)) {
+    sq.lock.unlock();
+    return 0;
+  }
+  sq.head += b.requests;
+  publish(sq);
+  if (__builtin_expect(sq.ring != nullptr, 1)) {
+    sq.lock.unlock();
+    sq.ring(sq.ring_token);
+    return 0;
+  }
+  write_uar(sq, reinterpret_cast<const char*>(b.ctrl), b.size * kSegment, b.requests == 1 && b.inlined);
+  sq.lock.unlock();
+  return 0;
+}
+
+int complete_in_wrong_state(ibv_qp_ex* ex) {
+  roll_back(qp_of_ex(ex));
+  return EINVAL;
+}
+
+inline void set_error(Builder& b, int error) {
+  if (!b.error) b.error = error;
+}
+
+// Opens a WQE of `segments` so far. False, with the error kept, if the ring is full.
+inline bool open(Qp* qp, ibv_qp_ex* ex, std::uint32_t opcode, std::uint32_t segments, std::uint32_t imm,
+                 std::uint32_t wc_opcode = 0) {
+  SendQueue& sq = qp->sq;
+  Builder& b = qp->build;
+  if (__builtin_expect(b.error || b.requests >= room(sq), 0)) {
+    set_error(b, ENOMEM);
+    return false;
+  }
+  const std::uint32_t index = sq.cur_post & sq.mask;
+  char* ctrl = block(sq, index);
+  SendEntry& entry = sq.entries[index];
+  ++b.requests;
+  entry.wr_id = ex->wr_id;
+  entry.next_tail = sq.head + b.requests;
+  entry.wc_opcode = wc_opcode;
+  const std::uint64_t bits = control_bits(sq, ex->wr_flags);
+  store64(ctrl + 8, (std::uint64_t{imm} << 32) | (bits << 24));
+  b.opcode_word = ((sq.cur_post & 0xffff) << 8) | opcode;
+  b.ctrl = reinterpret_cast<mlx5_wqe_ctrl_seg*>(ctrl);
+  b.size = segments;
+  b.setters = 0;
+  b.data = ctrl + segments * kSegment;
+  return true;
+}
+
+inline void close(Qp* qp) {
+  Builder& b = qp->build;
+  store64(b.ctrl, be((std::uint64_t{b.opcode_word} << 32) | (qp->sq.qpn_field | b.size)));
+  qp->sq.cur_post += (b.size + 3) / 4;
+}
+
+template <bool kDatagram>
+inline void close_when_set(Qp* qp) {
+  if (!kDatagram || ++qp->build.setters == kDatagramSetters) close(qp);
+}
+
+// ---- operations ----
+
+template <bool kDatagram>
+inline void open_send(ibv_qp_ex* ex, std::uint32_t opcode, std::uint32_t imm) {
+  Qp* qp = qp_of_ex(ex);
+  constexpr std::uint32_t kSegments = kDatagram ? 1 + sizeof(mlx5_wqe_av) / kSegment : 1;
+  if (open(qp, ex, opcode, kSegments, imm) && kDatagram) qp->build.data = wrap(qp->sq, qp->build.data);
+}
+
+template <bool kDatagram>
+void send(ibv_qp_ex* ex) {
+  open_send<kDatagram>(ex, MLX5_OPCODE_SEND, 0);
+}
+template <bool kDatagram>
+void send_imm(ibv_qp_ex* ex, __be32 imm) {
+  open_send<kDatagram>(ex, MLX5_OPCODE_SEND_IMM, imm);
+}
+void send_inv(ibv_qp_ex* ex, std::uint32_t rkey) { open_send<false>(ex, MLX5_OPCODE_SEND_INVAL, be(rkey)); }
+
+inline void open_rdma(ibv_qp_ex* ex, std::uint32_t opcode, std::uint32_t rkey, std::uint64_t address,
+                      std::uint32_t imm) {
+  Qp* qp = qp_of_ex(ex);
+  if (open(qp, ex, opcode, 2, imm)) set_remote(qp->build.data - kSegment, address, rkey);
+}
+
+void rdma_write(ibv_qp_ex* ex, std::uint32_t rkey, std::uint64_t address) {
+  open_rdma(ex, MLX5_OPCODE_RDMA_WRITE, rkey, address, 0);
+}
+void rdma_write_imm(ibv_qp_ex* ex, std::uint32_t rkey, std::uint64_t address, __be32 imm) {
+  open_rdma(ex, MLX5_OPCODE_RDMA_WRITE_IMM, rkey, address, imm);
+}
+void rdma_read(ibv_qp_ex* ex, std::uint32_t rkey, std::uint64_t address) {
+  open_rdma(ex, MLX5_OPCODE_RDMA_READ, rkey, address, 0);
+}
+
+inline void open_atomic(ibv_qp_ex* ex, std::uint32_t opcode, std::uint32_t rkey, std::uint64_t address,
+                        std::uint64_t swap_or_add, std::uint64_t compare) {
+  Qp* qp = qp_of_ex(ex);
+  if (!open(qp, ex, opcode, 3, 0)) return;
+  set_remote(qp->build.data - 2 * kSegment, address, rkey);
+  set_atomic(qp->build.data - kSegment, swap_or_add, compare);
+}
+void atomic_cmp_swp(ibv_qp_ex* ex, std::uint32_t rkey, std::uint64_t address, std::uint64_t compare,
+                    std::uint64_t swap) {
+  open_atomic(ex, MLX5_OPCODE_ATOMIC_CS, rkey, address, swap, compare);
+}
+void atomic_fetch_add(ibv_qp_ex* ex, std::uint32_t rkey, std::uint64_t address, std::uint64_t add) {
+  open_atomic(ex, MLX5_OPCODE_ATOMIC_FA, rkey, address, add, 0);
+}
+
+void change_key(ibv_qp_ex* ex, std::uint32_t old_rkey, std::uint32_t new_rkey, const ibv_mw_bind_info& info,
+                ibv_wc_opcode wc_opcode) {
+  Qp* qp = qp_of_ex(ex);
+  Builder& b = qp->build;
+  if (!open(qp, ex, MLX5_OPCODE_UMR, 1, be(old_rkey), wc_opcode)) return;
+  int error = 0;
+  b.size += set_bind(qp->sq, b.data, IBV_MW_TYPE_2, new_rkey, info, &error);
+  if (error) {
+    set_error(b, error);
+    return;
+  }
+  qp->sq.next_fence = kFenceInitiatorSmall;
+  close(qp);
+}
+void bind_window(ibv_qp_ex* ex, ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind_info* info) {
+  change_key(ex, mw->rkey, rkey, *info, IBV_WC_BIND_MW);
+}
+void local_inv(ibv_qp_ex* ex, std::uint32_t rkey) { change_key(ex, rkey, 0, ibv_mw_bind_info{}, IBV_WC_LOCAL_INV); }
+
+// ---- setters ----
+
+template <bool kDatagram>
+void set_sge(ibv_qp_ex* ex, std::uint32_t lkey, std::uint64_t address, std::uint32_t length) {
+  Qp* qp = qp_of_ex(ex);
+  Builder& b = qp->build;
+  if (__builtin_expect(b.error, 0)) return;
+  if (__builtin_expect(length != 0, 1)) {
+    set_data(b.data, length, lkey, address);
+    ++b.size;
+  }
+  close_when_set<kDatagram>(qp);
+}
+
+template <bool kDatagram>
+void set_sge_list(ibv_qp_ex* ex, std::size_t count, const ibv_sge* list) {
+  Qp* qp = qp_of_ex(ex);
+  Builder& b = qp->build;
+  if (__builtin_expect(b.error, 0)) return;
+  if (__builtin_expect(count > qp->sq.max_sge, 0)) return set_error(b, ENOMEM);
+  char* at = b.data;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!list[i].length) continue;
+    at = wrap(qp->sq, at);
+    set_data(at, list[i].length, list[i].lkey, list[i].addr);
+    at += kSegment;
+    ++b.size;
+  }
+  close_when_set<kDatagram>(qp);
+}
+
+template <bool kDatagram>
+void set_inline_data_list(ibv_qp_ex* ex, std::size_t count, const ibv_data_buf* list) {
+  Qp* qp = qp_of_ex(ex);
+  Builder& b = qp->build;
+  if (__builtin_expect(b.error, 0)) return;
+  char* at = b.data + 4;
+  std::size_t total = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    total += list[i].length;
+    if (__builtin_expect(list[i].length > qp->sq.max_inline || total > qp->sq.max_inline, 0))
+      return set_error(b, ENOMEM);
+    at = copy_inline(qp->sq, at, list[i].addr, static_cast<std::uint32_t>(list[i].length));
+  }
+  b.inlined = true;
+  if (total) {
+    store32(b.data, be(static_cast<std::uint32_t>(total) | kInlineFlag));
+    b.size += inline_segments(static_cast<std::uint32_t>(total));
+  }
+  close_when_set<kDatagram>(qp);
+}
+
+template <bool kDatagram>
+void set_inline_data(ibv_qp_ex* ex, void* data, std::size_t length) {
+  const ibv_data_buf one{data, length};
+  set_inline_data_list<kDatagram>(ex, 1, &one);
+}
+
+void set_ud_addr(ibv_qp_ex* ex, ibv_ah* ah, std::uint32_t qpn, std::uint32_t qkey) {
+  Qp* qp = qp_of_ex(ex);
+  if (__builtin_expect(qp->build.error, 0)) return;
+  set_datagram(reinterpret_cast<char*>(qp->build.ctrl) + kSegment, ah_of(ah), qpn, qkey);
+  close_when_set<true>(qp);
+}
+
+template <bool kDatagram>
+void fill_setters(ibv_qp_ex* ex) {
+  ex->wr_send = send<kDatagram>;
+  ex->wr_send_imm = send_imm<kDatagram>;
+  ex->wr_set_sge = set_sge<kDatagram>;
+  ex->wr_set_sge_list = set_sge_list<kDatagram>;
+  ex->wr_set_inline_data = set_inline_data<kDatagram>;
+  ex->wr_set_inline_data_list = set_inline_data_list<kDatagram>;
+}
+
+constexpr std::uint64_t kDatagramOps = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+constexpr std::uint64_t kUnreliableOps = kDatagramOps | IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_RDMA_WRITE |
+                                         IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_LOCAL_INV |
+                                         IBV_QP_EX_WITH_BIND_MW;
+constexpr std::uint64_t kReliableOps =
+    kUnreliableOps | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+
+}  // namespace
+
+int fill_builders(Qp* qp, ibv_qp_type type, std::uint64_t send_ops) {
+  ibv_qp_ex* ex = &qp->verbs.qp_ex;
+  constexpr std::uint64_t kAtomics = IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+  if (!qp->atomics && (send_ops & kAtomics)) return EOPNOTSUPP;
+  ex->wr_start = start;
+  ex->wr_abort = abort_session;
+  set_completing(qp, false);
+  // Everything the type can do is filled, whatever part of it was asked for.
+  switch (type) {
+    case IBV_QPT_RC:
+      if (send_ops & ~kReliableOps) return EOPNOTSUPP;
+      ex->wr_rdma_read = rdma_read;
+      ex->wr_atomic_cmp_swp = atomic_cmp_swp;
+      ex->wr_atomic_fetch_add = atomic_fetch_add;
+      [[fallthrough]];
+    case IBV_QPT_UC:
+      if (type == IBV_QPT_UC && (send_ops & ~kUnreliableOps)) return EOPNOTSUPP;
+      fill_setters<false>(ex);
+      ex->wr_send_inv = send_inv;
+      ex->wr_rdma_write = rdma_write;
+      ex->wr_rdma_write_imm = rdma_write_imm;
+      ex->wr_bind_mw = bind_window;
+      ex->wr_local_inv = local_inv;
+      return 0;
+    case IBV_QPT_UD:
+      if (send_ops & ~kDatagramOps) return EOPNOTSUPP;
+      fill_setters<true>(ex);
+      ex->wr_set_ud_addr = set_ud_addr;
+      return 0;
+    default:
+      return EOPNOTSUPP;
+  }
+}
+
+void set_completing(Qp* qp, bool allowed) {
+  ibv_qp_ex* ex = &qp->verbs.qp_ex;
+  if (ex->wr_start) ex->wr_complete = allowed ? complete : complete_in_wrong_state;
+}
+
+}  // namespace verbena::mlx5
