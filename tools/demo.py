@@ -41,7 +41,7 @@ def main():
         print(f"RDMA devices of this machine's kernel: {', '.join(real) or 'none'}")
         info = bench.run(["ibv_devinfo"])
         show("what a program sees:  $ verbena run -- ibv_devinfo", info.output,
-             ["hca_id", "fw_ver", "vendor_part_id", "state", "link_layer", "active_mtu"])
+             ["hca_id", "fw_ver", "part_id", "state", "link_layer", "active_mtu"])
         good = info.code == 0
         good &= run_pair(bench, "two processes, 10,000 checked messages of 64 KiB",
                          ["ibv_rc_pingpong", "-g", "3", "-s", "65536", "-n", "10000", "-c"],
