@@ -64,8 +64,11 @@ int entry_from_sysfs(ibv_context* context, std::uint32_t port, std::uint32_t ind
   entry->gid_index = index;
   entry->port_num = port;
   int error = 0;
-  if (parts & kGidValue) error = gid_from_sysfs(device, port, index, &entry->gid);
-  if (!error && (parts & kGidType)) error = type_from_sysfs(context, port, index, &entry->gid_type);
+  if (parts & kGidValue) {
+    error = gid_from_sysfs(device, port, index, &entry->gid);
+    if (error || is_zero(entry->gid)) return error;  // an empty entry has no attributes
+  }
+  if (parts & kGidType) error = type_from_sysfs(context, port, index, &entry->gid_type);
   if (!error && (parts & kGidNetdev)) error = netdev_from_sysfs(device, port, index, &entry->ndev_ifindex);
   return error;
 }

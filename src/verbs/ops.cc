@@ -5,21 +5,21 @@
 
 #define VERBENA_OPS(X)                                                                                                \
   X(free_context)                                                                                                     \
-  X(query_device_ex) X(query_port) X(query_rt_values) X(async_event) X(alloc_pd) X(dealloc_pd) X(alloc_td)            \
-      X(dealloc_td) X(alloc_parent_domain) X(reg_mr) X(reg_dmabuf_mr) X(rereg_mr) X(dereg_mr) X(advise_mr)            \
-          X(alloc_null_mr) X(alloc_mw) X(dealloc_mw) X(bind_mw) X(alloc_dm) X(free_dm) X(reg_dm_mr) X(import_dm)      \
-              X(unimport_dm) X(import_mr) X(unimport_mr) X(import_pd) X(unimport_pd) X(create_cq) X(create_cq_ex)     \
-                  X(poll_cq) X(req_notify_cq) X(cq_event) X(resize_cq) X(modify_cq) X(destroy_cq) X(create_srq)       \
-                      X(create_srq_ex) X(modify_srq) X(query_srq) X(get_srq_num) X(destroy_srq) X(post_srq_recv)      \
-                          X(post_srq_ops) X(create_qp) X(create_qp_ex) X(open_qp) X(modify_qp) X(query_qp)            \
-                              X(destroy_qp) X(post_send) X(post_recv) X(modify_qp_rate_limit)                         \
-                                  X(query_qp_data_in_order) X(query_ece) X(set_ece) X(attach_mcast) X(detach_mcast)   \
-                                      X(create_ah) X(destroy_ah) X(open_xrcd) X(close_xrcd) X(create_wq) X(modify_wq) \
-                                          X(destroy_wq) X(create_rwq_ind_table) X(destroy_rwq_ind_table)              \
-                                              X(create_flow) X(destroy_flow) X(create_flow_action_esp)                \
-                                                  X(modify_flow_action_esp) X(destroy_flow_action) X(create_counters) \
-                                                      X(destroy_counters) X(read_counters)                            \
-                                                          X(attach_counters_point_flow)
+  X(query_device_ex)                                                                                                  \
+  X(query_port) X(query_rt_values) X(async_event) X(alloc_pd) X(dealloc_pd) X(alloc_td) X(dealloc_td)                 \
+      X(alloc_parent_domain) X(reg_mr) X(reg_dmabuf_mr) X(rereg_mr) X(dereg_mr) X(advise_mr) X(alloc_null_mr)         \
+          X(alloc_mw) X(dealloc_mw) X(bind_mw) X(alloc_dm) X(free_dm) X(reg_dm_mr) X(import_dm) X(unimport_dm)        \
+              X(import_mr) X(unimport_mr) X(import_pd) X(unimport_pd) X(create_cq) X(create_cq_ex) X(poll_cq)         \
+                  X(req_notify_cq) X(cq_event) X(resize_cq) X(modify_cq) X(destroy_cq) X(create_srq) X(create_srq_ex) \
+                      X(modify_srq) X(query_srq) X(get_srq_num) X(destroy_srq) X(post_srq_recv) X(post_srq_ops)       \
+                          X(create_qp) X(create_qp_ex) X(open_qp) X(modify_qp) X(query_qp) X(destroy_qp) X(post_send) \
+                              X(post_recv) X(modify_qp_rate_limit) X(query_qp_data_in_order) X(query_ece) X(set_ece)  \
+                                  X(attach_mcast) X(detach_mcast) X(create_ah) X(destroy_ah) X(open_xrcd)             \
+                                      X(close_xrcd) X(create_wq) X(modify_wq) X(destroy_wq) X(create_rwq_ind_table)   \
+                                          X(destroy_rwq_ind_table) X(create_flow) X(destroy_flow)                     \
+                                              X(create_flow_action_esp) X(modify_flow_action_esp)                     \
+                                                  X(destroy_flow_action) X(create_counters) X(destroy_counters)       \
+                                                      X(read_counters) X(attach_counters_point_flow)
 
 namespace verbena::verbs {
 namespace {
