@@ -30,6 +30,7 @@ LAYERS = {
     "nic": ["kernel", "device", "uverbs", "fabric", "prm", "support"],
     "verbs": ["uverbs", "prm", "support"],
     "mlx5": ["verbs", "uverbs", "prm", "support"],
+    "preload": ["uverbs", "support"],
     "cli": ["nic", "kernel", "device", "fabric", "uverbs", "prm", "support"],
 }
 PROGRAMS = {"cli"}  # may print and exit

@@ -16,8 +16,21 @@ namespace {
 struct RunOptions {
   HostOptions host;
   std::string capture;
+  std::string stack = "own";
   std::vector<std::string> program;
 };
+
+// The program keeps the libibverbs and libmlx5 of the system; a library before them gives it the virtual uverbs node.
+bool prepare_system_stack(const std::string& libraries) {
+  const std::string preload = libraries + "/libverbena-preload.so";
+  if (access(preload.c_str(), R_OK) != 0 || preload.find_first_of(" :") != std::string::npos) {
+    complain("the system's libraries need " + preload + ", which is missing or has a blank or colon in its name");
+    return false;
+  }
+  const char* old = getenv("LD_PRELOAD");
+  setenv("LD_PRELOAD", old && *old ? (preload + ":" + old).c_str() : preload.c_str(), 1);
+  return true;
+}
 
 void prepend_path(const char* variable, const std::string& folder) {
   const char* old = getenv(variable);
@@ -30,7 +43,11 @@ int run(const RunOptions& options) {
     complain("its libraries (libibverbs.so.1, libverbena-nic.so) are not beside this program; is the build complete?");
     return kFailed;
   }
-  prepend_path("LD_LIBRARY_PATH", libraries);
+  if (options.stack == "system") {
+    if (!prepare_system_stack(libraries)) return kFailed;
+  } else {
+    prepend_path("LD_LIBRARY_PATH", libraries);
+  }
   options.host.export_environment();
   if (!options.capture.empty()) setenv("VERBENA_CAPTURE", std::filesystem::absolute(options.capture).c_str(), 1);
 
@@ -78,6 +95,11 @@ void add_run(CLI::App& app, Action& chosen, std::vector<std::string> program) {
       ->add_option("--capture", options->capture,
                    "Write every packet to this pcapng file; several programs may name the same one")
       ->type_name("FILE");
+  command
+      ->add_option("--stack", options->stack,
+                   "Whose libibverbs and libmlx5 the program uses: our own, or the system's on a virtual uverbs node")
+      ->type_name("own|system")
+      ->check(CLI::IsMember({"own", "system"}));
   command->footer("The program's output, signals and exit status are its own.");
   command->prefix_command();  // without "--", the first word that is no option starts the program
   command->callback([options, command, program, &chosen] {

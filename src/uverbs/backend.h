@@ -72,6 +72,13 @@ struct Backend {
   // work left over, packets from peers). Polling loops test it and call step().
   const std::uint32_t* (*pending)(int fd);
   void (*step)(int fd);
+
+  // For programs whose libibverbs is not ours (src/preload); may be null.
+  // As cq_token, by the handle of the CQ in `fd`'s context, which is all that its public structure tells.
+  void* (*cq_token_by_handle)(int fd, std::uint32_t handle);
+  // Looks at the send doorbell record of every queue of `fd`'s context and runs the device on those that advanced.
+  // Returns whether there was one. For programs that write WQEs by hand.
+  bool (*ring_all)(int fd);
 };
 
 // Real system calls on the host's own /dev/infiniband.

@@ -1,0 +1,66 @@
+// Interposers of what works on an open uverbs node, and of the netlink family of RDMA.
+#include <errno.h>
+#include <linux/netlink.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "preload/next.h"
+#include "preload/progress.h"
+#include "preload/state.h"
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+using namespace verbena::preload;
+
+EXPORT int ioctl(int fd, unsigned long request, ...) {
+  va_list arguments;
+  va_start(arguments, request);
+  void* argument = va_arg(arguments, void*);
+  va_end(arguments);
+  if (request == RDMA_VERBS_IOCTL)
+    if (const State* now = state(); now && node_of(*now, fd) >= 0) {
+      auto* header = static_cast<ib_uverbs_ioctl_hdr*>(argument);
+      if (header == nullptr) {
+        errno = EFAULT;
+        return -1;
+      }
+      before_request(*header);
+      const Inside guard;
+      return now->backend->ioctl(fd, header);
+    }
+  return next<"ioctl", int(int, unsigned long, ...)>()(fd, request, argument);
+}
+
+// The old interface, commands by write(2): the kernel refuses it where the new one is spoken for all commands.
+EXPORT ssize_t write(int fd, const void* data, size_t length) {
+  if (maybe_node(fd)) [[unlikely]]
+    if (const State* now = state(); now && node_of(*now, fd) >= 0) {
+      errno = EOPNOTSUPP;
+      return -1;
+    }
+  return next<"write", ssize_t(int, const void*, size_t)>()(fd, data, length);
+}
+
+EXPORT int close(int fd) {
+  const State* now = state();
+  struct stat status;
+  if (now == nullptr || next<"fstat", int(int, struct stat*)>()(fd, &status) != 0) return next<"close", int(int)>()(fd);
+  // Nodes are files in memory, event descriptors pipes. In a vfork child the objects are still the parent's.
+  const bool candidate = S_ISFIFO(status.st_mode) || (S_ISREG(status.st_mode) && status.st_nlink == 0);
+  if (!candidate || !is_own_process()) return next<"close", int(int)>()(fd);
+  forget_node(fd);
+  const Inside guard;
+  return now->backend->close(fd);
+}
+
+EXPORT int socket(int domain, int type, int protocol) {
+  if (domain == AF_NETLINK && protocol == NETLINK_RDMA && wake() != nullptr) {
+    errno = EPROTONOSUPPORT;  // sends callers to sysfs, which is ours
+    return -1;
+  }
+  return next<"socket", int(int, int, int)>()(domain, type, protocol);
+}

@@ -1,0 +1,36 @@
+#include "preload/paths.h"
+
+namespace verbena::preload {
+
+std::string tidy(const char* path) {
+  std::string out;
+  for (const char* at = path; *at;) {
+    if (at[0] == '/') {
+      while (*at == '/') ++at;
+      while (at[0] == '.' && (at[1] == '/' || at[1] == '\0')) {
+        ++at;
+        while (*at == '/') ++at;
+      }
+      if (*at || out.empty()) out += '/';
+    } else {
+      out += *at++;
+    }
+  }
+  return out;
+}
+
+bool is_below(std::string_view path, std::string_view prefix) {
+  return path.starts_with(prefix) && (path.size() == prefix.size() || path[prefix.size()] == '/');
+}
+
+bool is_rdma_path(std::string_view path) {
+  return is_below(path, "/dev/infiniband") || is_below(path, "/sys/class/infiniband") ||
+         is_below(path, "/sys/class/infiniband_verbs") || is_below(path, "/sys/class/infiniband_mad") ||
+         is_below(path, "/sys/class/infiniband_cm");
+}
+
+bool is_shared_path(std::string_view path) {
+  return is_below(path, "/sys/bus/pci/devices") || is_below(path, "/sys/devices");
+}
+
+}  // namespace verbena::preload
