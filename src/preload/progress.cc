@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "preload/state.h"
+#include "preload/watcher.h"
 
 namespace verbena::preload {
 namespace {
@@ -199,6 +200,8 @@ bool destroys_queue(const ib_uverbs_ioctl_hdr& request) {
       return request.method_id == MLX5_IB_METHOD_DEVX_OBJ_DESTROY;
     case UVERBS_OBJECT_DEVICE:
       if (request.method_id != UVERBS_METHOD_INVOKE_WRITE) return false;
+      if (request.num_attrs > (request.length - sizeof request) / sizeof(ib_uverbs_attr))
+        return false;  // to be refused
       for (unsigned i = 0; i < request.num_attrs; ++i)
         if (request.attrs[i].attr_id == UVERBS_ATTR_WRITE_CMD)
           return request.attrs[i].data == IB_USER_VERBS_CMD_DESTROY_QP ||
@@ -213,6 +216,10 @@ bool destroys_queue(const ib_uverbs_ioctl_hdr& request) {
 
 void before_request(const ib_uverbs_ioctl_hdr& request) {
   if (destroys_queue(request)) epoch.fetch_add(1, std::memory_order_acq_rel);
+}
+
+void after_request(int fd, const ib_uverbs_ioctl_hdr& request) {
+  if (request.object_id == MLX5_IB_OBJECT_DEVX_OBJ && request.method_id == MLX5_IB_METHOD_DEVX_OBJ_CREATE) watch(fd);
 }
 
 void hook_context(verbs_context* verbs) {

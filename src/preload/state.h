@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <cstdint>
 
 #include "preload/paths.h"
 #include "preload/tree.h"
@@ -17,6 +18,12 @@ namespace verbena::preload {
 struct State {
   const uverbs::Backend* backend;
   Tree tree;
+  std::uintptr_t begin = 0, end = 0;  // where the device's library lies: its own threads call libc too
+
+  bool is_device_code(const void* address) const {
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    return at >= begin && at < end;
+  }
 };
 
 // Null until wake() succeeded. Interposers that are not about paths test this and nothing else.

@@ -11,6 +11,7 @@
 #include "preload/next.h"
 #include "preload/progress.h"
 #include "preload/state.h"
+#include "preload/watcher.h"
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -29,8 +30,13 @@ EXPORT int ioctl(int fd, unsigned long request, ...) {
         return -1;
       }
       before_request(*header);
-      const Inside guard;
-      return now->backend->ioctl(fd, header);
+      int result;
+      {
+        const Inside guard;
+        result = now->backend->ioctl(fd, header);
+      }
+      if (result == 0) after_request(fd, *header);
+      return result;
     }
   return next<"ioctl", int(int, unsigned long, ...)>()(fd, request, argument);
 }
@@ -51,8 +57,10 @@ EXPORT int close(int fd) {
   if (now == nullptr || next<"fstat", int(int, struct stat*)>()(fd, &status) != 0) return next<"close", int(int)>()(fd);
   // Nodes are files in memory, event descriptors pipes. In a vfork child the objects are still the parent's.
   const bool candidate = S_ISFIFO(status.st_mode) || (S_ISREG(status.st_mode) && status.st_nlink == 0);
-  if (!candidate || !is_own_process()) return next<"close", int(int)>()(fd);
+  if (!candidate || !is_own_process() || now->is_device_code(__builtin_return_address(0)))
+    return next<"close", int(int)>()(fd);
   forget_node(fd);
+  stop_watching(fd);
   const Inside guard;
   return now->backend->close(fd);
 }

@@ -9,6 +9,7 @@
 
 #include "preload/progress.h"
 #include "preload/state.h"
+#include "preload/watcher.h"
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -17,6 +18,15 @@ struct mlx5dv_qp_init_attr;
 struct mlx5dv_cq_init_attr;
 
 using namespace verbena::preload;
+
+// The head of mlx5dv_obj, and the bit of `types` that says it is filled in.
+struct mlx5dv_obj {
+  struct {
+    ibv_qp* in;
+    void* out;
+  } qp;
+};
+static constexpr std::uint64_t kObjQp = 1;
 
 namespace {
 
@@ -73,4 +83,14 @@ EXPORT ibv_cq_ex* mlx5dv_create_cq(ibv_context* context, ibv_cq_init_attr_ex* at
   ibv_cq_ex* cq = function(context, attr, mlx5_attr);
   if (cq) hook_cq(cq);
   return cq;
+}
+
+// Whoever asks where the rings of a QP are is going to write into them.
+EXPORT int mlx5dv_init_obj(mlx5dv_obj* object, std::uint64_t types) {
+  static std::atomic<int (*)(mlx5dv_obj*, std::uint64_t)> known;
+  const auto function = find(known, "libmlx5.so.1", "mlx5dv_init_obj");
+  if (function == nullptr) return EOPNOTSUPP;
+  const int result = function(object, types);
+  if (result == 0 && (types & kObjQp) && object->qp.in) watch(object->qp.in->context->cmd_fd);
+  return result;
 }
