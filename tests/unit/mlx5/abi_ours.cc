@@ -1,0 +1,9 @@
+#include <infiniband/mlx5dv.h>
+
+#include "tests/unit/mlx5/abi_probe.h"
+#ifndef VERBENA_INFINIBAND_MLX5DV_H_
+#error "this file must see our header"
+#endif
+#include "tests/unit/mlx5/abi_table.inc"
+
+std::span<const verbena::test::AbiProbe> verbena::test::our_probes() { return kProbes; }
