@@ -38,11 +38,12 @@ struct Cqc : Layout<0x40> {
   using last_solicit_index = Field<"last_solicit_index", At{0x24, 23, 0}>;
   using consumer_counter = Field<"consumer_counter", At{0x28, 23, 0}>;
   using producer_counter = Field<"producer_counter", At{0x2c, 23, 0}>;
+  using dbr_umem_id = Field<"dbr_umem_id", At{0x34, 31, 0}>;
   using dbr_addr = Field64<"dbr_addr", 0x38>;
   using fields = Fields<status, dbr_umem_valid, apu_cq, cqe_sz, cc, scqe_break_moderation_en, oi, cq_period_mode,
                         cqe_comp_en, mini_cqe_res_format, st, cqe_compression_layout, page_offset, log_cq_size,
                         uar_page, cq_period, cq_max_count, c_eqn_or_apu_element, log_page_size, last_notified_index,
-                        last_solicit_index, consumer_counter, producer_counter, dbr_addr>;
+                        last_solicit_index, consumer_counter, producer_counter, dbr_umem_id, dbr_addr>;
 };
 
 // CREATE_CQ: request.
@@ -51,9 +52,11 @@ struct CreateCqIn : Layout<0x110> {
   using uid = Field<"uid", At{0x00, 15, 0}>;
   using op_mod = Field<"op_mod", At{0x04, 15, 0}>;
   using cq_context = Sub<"cq_context", 0x10, Cqc>;
+  using cq_umem_offset = Field64<"cq_umem_offset", 0x50>;
+  using cq_umem_id = Field<"cq_umem_id", At{0x58, 31, 0}>;
   using cq_umem_valid = Field<"cq_umem_valid", At{0x5c, 31, 31}>;
   using pas = Array<"pas", 0x110, Pas>;
-  using fields = Fields<opcode, uid, op_mod, cq_context, cq_umem_valid, pas>;
+  using fields = Fields<opcode, uid, op_mod, cq_context, cq_umem_offset, cq_umem_id, cq_umem_valid, pas>;
 };
 
 // CREATE_CQ: reply.
@@ -118,10 +121,12 @@ struct ModifyCqIn : Layout<0x110> {
   using cqn = Field<"cqn", At{0x08, 23, 0}>;
   using modify_field_select_resize_field_select = Field<"modify_field_select_resize_field_select", At{0x0c, 31, 0}>;
   using cq_context = Sub<"cq_context", 0x10, Cqc>;
+  using cq_umem_offset = Field64<"cq_umem_offset", 0x50>;
+  using cq_umem_id = Field<"cq_umem_id", At{0x58, 31, 0}>;
   using cq_umem_valid = Field<"cq_umem_valid", At{0x5c, 31, 31}>;
   using pas = Array<"pas", 0x110, Pas>;
-  using fields =
-      Fields<opcode, uid, op_mod, cqn, modify_field_select_resize_field_select, cq_context, cq_umem_valid, pas>;
+  using fields = Fields<opcode, uid, op_mod, cqn, modify_field_select_resize_field_select, cq_context, cq_umem_offset,
+                        cq_umem_id, cq_umem_valid, pas>;
 };
 
 // MODIFY_CQ: reply.

@@ -82,13 +82,15 @@ struct CreateMkeyIn : Layout<0x110> {
   using mkey_umem_valid = Field<"mkey_umem_valid", At{0x0c, 30, 30}>;
   using memory_key_mkey_entry = Sub<"memory_key_mkey_entry", 0x10, Mkc>;
   using translations_octword_actual_size = Field<"translations_octword_actual_size", At{0x60, 31, 0}>;
+  using mkey_umem_id = Field<"mkey_umem_id", At{0x64, 31, 0}>;
+  using mkey_umem_offset = Field64<"mkey_umem_offset", 0x68>;
   using klm_pas_mtt = Array<"klm_pas_mtt", 0x110, Dword>;
   // The same tail as page addresses, as translation entries, as indirect entries.
   using pages = Array<"klm_pas_mtt", 0x110, Pas>;
   using mtts = Array<"klm_pas_mtt", 0x110, Mtt>;
   using klms = Array<"klm_pas_mtt", 0x110, Klm>;
   using fields = Fields<opcode, uid, op_mod, pg_access, mkey_umem_valid, memory_key_mkey_entry,
-                        translations_octword_actual_size, klm_pas_mtt>;
+                        translations_octword_actual_size, mkey_umem_id, mkey_umem_offset, klm_pas_mtt>;
 };
 
 // CREATE_MKEY: reply.

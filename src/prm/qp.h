@@ -233,10 +233,12 @@ struct CreateQpIn : Layout<0x110> {
   using opt_param_mask = Field<"opt_param_mask", At{0x10, 31, 0}>;
   using ece = Field<"ece", At{0x14, 31, 0}>;
   using qpc = Sub<"qpc", 0x18, Qpc>;
+  using wq_umem_offset = Field64<"wq_umem_offset", 0x100>;
   using wq_umem_id = Field<"wq_umem_id", At{0x108, 31, 0}>;
   using wq_umem_valid = Field<"wq_umem_valid", At{0x10c, 31, 31}>;
   using pas = Array<"pas", 0x110, Pas>;
-  using fields = Fields<opcode, uid, op_mod, input_qpn, opt_param_mask, ece, qpc, wq_umem_id, wq_umem_valid, pas>;
+  using fields =
+      Fields<opcode, uid, op_mod, input_qpn, opt_param_mask, ece, qpc, wq_umem_offset, wq_umem_id, wq_umem_valid, pas>;
 };
 
 // CREATE_QP: reply.

@@ -36,6 +36,9 @@ struct Wq : Layout<0xc0> {
   using log_wqe_num_of_strides = Field<"log_wqe_num_of_strides", At{0x24, 11, 8}>;
   using two_byte_shift_en = Field<"two_byte_shift_en", At{0x24, 7, 7}>;
   using log_wqe_stride_size = Field<"log_wqe_stride_size", At{0x24, 2, 0}>;
+  using dbr_umem_id = Field<"dbr_umem_id", At{0x28, 31, 0}>;
+  using wq_umem_id = Field<"wq_umem_id", At{0x2c, 31, 0}>;
+  using wq_umem_offset = Field64<"wq_umem_offset", 0x30>;
   using headers_mkey = Field<"headers_mkey", At{0x38, 31, 0}>;
   using shampo_enable = Field<"shampo_enable", At{0x3c, 31, 31}>;
   using log_reservation_size = Field<"log_reservation_size", At{0x3c, 26, 24}>;
@@ -47,8 +50,9 @@ struct Wq : Layout<0xc0> {
       Fields<wq_type, wq_signature, end_padding_mode, cd_slave, hds_skip_first_sge, log2_hds_buf_size, page_offset, lwm,
              pd, uar_page, dbr_addr, hw_counter, sw_counter, log_wq_stride, log_wq_pg_sz, log_wq_sz, dbr_umem_valid,
              wq_umem_valid, log_hairpin_num_packets, log_hairpin_data_sz, log_wqe_num_of_strides, two_byte_shift_en,
-             log_wqe_stride_size, headers_mkey, shampo_enable, log_reservation_size,
-             log_max_num_of_packets_per_reservation, log_headers_entry_size, log_headers_buffer_entry_num, pas>;
+             log_wqe_stride_size, dbr_umem_id, wq_umem_id, wq_umem_offset, headers_mkey, shampo_enable,
+             log_reservation_size, log_max_num_of_packets_per_reservation, log_headers_entry_size,
+             log_headers_buffer_entry_num, pas>;
 };
 
 }  // namespace verbena::prm
