@@ -1,0 +1,139 @@
+#include "device/command/caps.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace verbena::device::command {
+namespace {
+
+using prm::CapType;
+using prm::CmdHcaCap;
+
+void general_limits(const Profile& p, const prm::View<CmdHcaCap>& cap) {
+  const Limits& l = p.limits;
+  cap.set<CmdHcaCap::log_max_qp>(l.log_max_qp).set<CmdHcaCap::log_max_qp_sz>(l.log_max_qp_sz);
+  cap.set<CmdHcaCap::log_max_cq>(l.log_max_cq).set<CmdHcaCap::log_max_cq_sz>(l.log_max_cq_sz);
+  cap.set<CmdHcaCap::log_max_srq>(l.log_max_srq).set<CmdHcaCap::log_max_srq_sz>(l.log_max_srq_sz);
+  cap.set<CmdHcaCap::log_max_rmp>(l.log_max_srq).set<CmdHcaCap::log_max_wq_sz>(l.log_max_srq_sz);
+  cap.set<CmdHcaCap::log_max_eq>(l.log_max_eq).set<CmdHcaCap::log_max_eq_sz>(l.log_max_eq_sz);
+  cap.set<CmdHcaCap::log_max_mkey>(l.log_max_mkey).set<CmdHcaCap::log_max_klm_list_size>(l.log_max_klm_list_size);
+  cap.set<CmdHcaCap::log_max_pd>(l.log_max_pd).set<CmdHcaCap::log_max_transport_domain>(l.log_max_transport_domain);
+  cap.set<CmdHcaCap::log_max_uctx>(l.log_max_uctx).set<CmdHcaCap::log_max_umem>(l.log_max_umem);
+  cap.set<CmdHcaCap::log_max_mcg>(l.log_max_mcg).set<CmdHcaCap::max_qp_mcg>(l.max_qp_mcg);
+  cap.set<CmdHcaCap::log_max_msg>(l.log_max_msg).set<CmdHcaCap::log_max_mrw_sz>(61);
+  cap.set<CmdHcaCap::log_max_ra_req_qp>(l.log_max_rd_atomic).set<CmdHcaCap::log_max_ra_res_qp>(l.log_max_rd_atomic);
+  cap.set<CmdHcaCap::max_wqe_sz_sq>(l.max_wqe_sz_sq).set<CmdHcaCap::max_wqe_sz_rq>(l.max_wqe_sz_rq);
+  cap.set<CmdHcaCap::max_qp_cnt>(l.max_q_counters);
+  cap.set<CmdHcaCap::max_sgl_for_optimized_performance>(30);
+  cap.set<CmdHcaCap::max_indirection>(4);
+  cap.set<CmdHcaCap::log_max_stride_sz_rq>(std::bit_width(l.max_wqe_sz_rq) - 1);
+  cap.set<CmdHcaCap::log_min_stride_sz_rq>(4);
+}
+
+void general_port(const CapFacts& facts, const prm::View<CmdHcaCap>& cap) {
+  const Profile& p = facts.profile;
+  cap.set<CmdHcaCap::port_type>(1);  // Ethernet
+  cap.set<CmdHcaCap::num_ports>(1);  // a two-port NIC shows one device a port, or one for both in LAG mode
+  cap.set<CmdHcaCap::native_port_num>(1);
+  cap.set<CmdHcaCap::vhca_id>(facts.device_index);
+  cap.set<CmdHcaCap::gid_table_size>(std::min<unsigned>(4, std::bit_width(p.gid_table_size / 8) - 1));
+  cap.set<CmdHcaCap::local_ca_ack_delay>(16);
+  if (p.lag_ports() > 1) {
+    cap.set<CmdHcaCap::lag_master>(1).set<CmdHcaCap::num_lag_ports>(p.lag_ports());
+    cap.set<CmdHcaCap::lag_tx_port_affinity>(1).set<CmdHcaCap::init2_lag_tx_port_affinity>(1);
+    cap.set<CmdHcaCap::rts2rts_lag_tx_port_affinity>(1);
+  }
+}
+
+void general_features(const Profile& p, const prm::View<CmdHcaCap>& cap) {
+  cap.set<CmdHcaCap::hca_cap_2>(1).set<CmdHcaCap::event_cap>(1);
+  cap.set<CmdHcaCap::rc>(1).set<CmdHcaCap::uc>(1).set<CmdHcaCap::ud>(1);
+  cap.set<CmdHcaCap::roce>(1).set<CmdHcaCap::atomic>(1);
+  cap.set<CmdHcaCap::pkv>(1).set<CmdHcaCap::qkv>(1);
+  cap.set<CmdHcaCap::compact_address_vector>(1).set<CmdHcaCap::cqe_version>(1);
+  cap.set<CmdHcaCap::cq_oi>(1).set<CmdHcaCap::cq_resize>(1);
+  cap.set<CmdHcaCap::cq_moderation>(1).set<CmdHcaCap::cq_eq_remap>(1).set<CmdHcaCap::cq_period_start_from_cqe>(1);
+  cap.set<CmdHcaCap::cqe_128_always>(1).set<CmdHcaCap::sctr_data_cqe>(1);
+  cap.set<CmdHcaCap::imaicl>(1);  // memory windows and local invalidation
+  cap.set<CmdHcaCap::fixed_buffer_size>(1).set<CmdHcaCap::umr_extended_translation_offset>(1);
+  cap.set<CmdHcaCap::relaxed_ordering_write>(1).set<CmdHcaCap::relaxed_ordering_read>(1);
+  cap.set<CmdHcaCap::relaxed_ordering_write_umr>(1).set<CmdHcaCap::relaxed_ordering_read_umr>(1);
+  cap.set<CmdHcaCap::rts2rts_qp_udp_sport>(1).set<CmdHcaCap::rts2rts_qp_counters_set_id>(1);
+  cap.set<CmdHcaCap::out_of_seq_cnt>(1).set<CmdHcaCap::vport_counters>(1);
+  cap.set<CmdHcaCap::retransmission_q_counters>(1).set<CmdHcaCap::enhanced_error_q_counters>(1);
+  // Doorbells: 4 KiB UAR pages with BlueFlame registers of two 256-byte halves.
+  cap.set<CmdHcaCap::uar_4k>(1).set<CmdHcaCap::bf>(1).set<CmdHcaCap::log_bf_reg_size>(9);
+  cap.set<CmdHcaCap::log_uar_page_sz>(0).set<CmdHcaCap::num_of_uars_per_page>(1).set<CmdHcaCap::log_pg_sz>(12);
+  cap.set<CmdHcaCap::device_frequency_khz>(p.frequency_khz)
+      .set<CmdHcaCap::device_frequency_mhz>(p.frequency_khz / 1000);
+}
+
+void general_page(const CapFacts& facts, const prm::View<prm::HcaCapUnion>& page) {
+  const auto cap = page.sub<prm::HcaCapUnion::cmd_hca_cap>();
+  general_limits(facts.profile, cap);
+  general_port(facts, cap);
+  general_features(facts.profile, cap);
+}
+
+void atomic_page(const prm::View<prm::HcaCapUnion>& page) {
+  using prm::AtomicCaps;
+  using Op = prm::AtomicOperation;
+  const auto cap = page.sub<prm::HcaCapUnion::atomic_caps>();
+  // Results are in the host's byte order, of 8 bytes.
+  cap.set<AtomicCaps::atomic_req_8B_endianness_mode>(1).set<AtomicCaps::supported_atomic_req_8B_endianness_mode_1>(1);
+  cap.set<AtomicCaps::atomic_operations>(Op::compare_swap | Op::fetch_add);
+  cap.set<AtomicCaps::atomic_size_qp>(1u << 3);
+}
+
+void roce_page(const Profile& p, const prm::View<prm::HcaCapUnion>& page) {
+  using prm::RoceCap;
+  const auto cap = page.sub<prm::HcaCapUnion::roce_cap>();
+  cap.set<RoceCap::sw_r_roce_src_udp_port>(1);
+  cap.set<RoceCap::l3_type>(3);       // IPv4 and IPv6
+  cap.set<RoceCap::roce_version>(5);  // v1 (bit 0) and v2 (bit 2)
+  cap.set<RoceCap::r_roce_dest_udp_port>(4791);
+  cap.set<RoceCap::r_roce_min_src_udp_port>(0xc000).set<RoceCap::r_roce_max_src_udp_port>(0xffff);
+  cap.set<RoceCap::roce_address_table_size>(p.gid_table_size);
+}
+
+// Events that user contexts may subscribe to.
+void event_page(const prm::View<prm::HcaCapUnion>& page) {
+  using prm::DeviceEventCap;
+  const auto cap = page.sub<prm::HcaCapUnion::device_event_cap>();
+  std::uint64_t affiliated = 0;
+  for (unsigned type : {0x02, 0x03, 0x04, 0x05, 0x10, 0x11, 0x12, 0x13, 0x14}) affiliated |= 1ull << type;
+  cap.at<DeviceEventCap::user_affiliated_events>(0).set<prm::Qword::value>(affiliated);
+  cap.at<DeviceEventCap::user_unaffiliated_events>(0).set<prm::Qword::value>(1ull << 0x09);  // port change
+}
+
+}  // namespace
+
+bool fill_capability_page(const CapFacts& facts, CapType type, prm::View<prm::HcaCapUnion> page) {
+  switch (type) {
+    case CapType::general:
+      general_page(facts, page);
+      return true;
+    case CapType::atomic:
+      atomic_page(page);
+      return true;
+    case CapType::roce:
+      roce_page(facts.profile, page);
+      return true;
+    case CapType::device_event:
+      event_page(page);
+      return true;
+    // Pages that exist and say "nothing of this".
+    case CapType::ethernet_offloads:
+    case CapType::odp:
+    case CapType::flow_table:
+    case CapType::qos:
+    case CapType::device_mem:
+    case CapType::crypto:
+    case CapType::general_2:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace verbena::device::command

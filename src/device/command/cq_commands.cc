@@ -1,0 +1,260 @@
+// CREATE_CQ, QUERY_CQ, MODIFY_CQ (moderation, EQ, resize), DESTROY_CQ.
+#include <cstring>
+
+#include "device/command/dispatcher.h"
+#include "device/command/families.h"
+#include "device/command/queues.h"
+#include "device/command/state.h"
+#include "prm/cq.h"
+
+namespace verbena::device::command {
+namespace {
+
+using prm::Cqc;
+using prm::CqeSize;
+
+constexpr std::uint8_t kResizeCqe = 5;  // CQE opcode: "the rest is in the new buffer"
+
+unsigned log_cqe(CqeSize size) { return size == CqeSize::bytes_64 ? 6 : 7; }
+
+// Checks what CREATE_CQ and MODIFY_CQ have in common.
+Outcome check_size(const State& state, const prm::ConstView<Cqc>& cqc) {
+  if (cqc.get<Cqc::log_cq_size>() > state.profile.limits.log_max_cq_sz) return refuse(Syndrome::cq_size);
+  return {};
+}
+
+Outcome check_context(const State& state, const prm::ConstView<Cqc>& cqc) {
+  if (static_cast<unsigned>(cqc.get<Cqc::cqe_sz>()) > static_cast<unsigned>(CqeSize::bytes_128_padded))
+    return refuse(Syndrome::cq_cqe_size);
+  if (cqc.get<Cqc::cqe_comp_en>()) return refuse(Syndrome::cq_compression);
+  if (cqc.get<Cqc::apu_cq>()) return refuse(Syndrome::cq_apu);
+  if (static_cast<unsigned>(cqc.get<Cqc::cq_period_mode>()) > 1) return refuse(Syndrome::cq_period_mode);
+  return check_size(state, cqc);
+}
+
+// The EQ that the context names, if this uid may use it.
+Maybe<EqRecord*> named_eq(State& state, std::uint32_t eqn, std::uint16_t uid) {
+  EqRecord* eq = state.eqs.find(eqn);
+  if (!eq || !may_use_shared(*eq, uid)) return refuse(Syndrome::cq_eqn);
+  return eq;
+}
+
+QueueMemory memory_of(const prm::ConstView<Cqc>& cqc, bool umem_valid, std::uint32_t umem_id, std::uint64_t umem_offset,
+                      std::span<const std::byte> pages) {
+  return {.umem_valid = umem_valid,
+          .umem_id = umem_id,
+          .umem_offset = umem_offset,
+          .log_page_size = cqc.get<Cqc::log_page_size>(),
+          .page_offset = cqc.get<Cqc::page_offset>(),
+          .pages = pages};
+}
+
+Outcome create_cq(State& state, const Call<prm::CreateCqIn, prm::CreateCqOut>& call) {
+  using In = prm::CreateCqIn;
+  const auto cqc = call.in.sub<In::cq_context>();
+  if (auto ok = check_context(state, cqc); !ok) return ok;
+  const std::uint32_t eqn = cqc.get<Cqc::c_eqn_or_apu_element>();
+  const auto eq = named_eq(state, eqn, call.uid);
+  if (!eq) return refuse(eq.error());
+  Uar* uar = state.uars.find(cqc.get<Cqc::uar_page>());
+  if (!uar || !may_use_shared(*uar, call.uid)) return refuse(Syndrome::cq_uar);
+  if (state.cqs.size() >= 1ull << state.profile.limits.log_max_cq) return refuse(Syndrome::cq_none_left);
+
+  const unsigned stride = log_cqe(cqc.get<Cqc::cqe_sz>());
+  const unsigned log_size = cqc.get<Cqc::log_cq_size>();
+  auto backing = locate_queue(state,
+                              memory_of(cqc, call.in.get<In::cq_umem_valid>(), call.in.get<In::cq_umem_id>(),
+                                        call.in.get<In::cq_umem_offset>(), call.tail()),
+                              1ull << (log_size + stride), call.uid);
+  if (!backing) return refuse(backing.error());
+  const auto dbr = locate_doorbell(state, cqc.get<Cqc::dbr_umem_valid>(), cqc.get<Cqc::dbr_umem_id>(),
+                                   cqc.get<Cqc::dbr_addr>(), call.uid, *backing);
+  if (!dbr) return refuse(dbr.error());
+
+  CqContext* cq = state.nic.alloc_cq();
+  if (!cq) return refuse(Syndrome::cq_none_left);
+  cq->eq = eqn;
+  cq->cqe_bytes_log = static_cast<std::uint8_t>(stride);
+  cq->overrun_ignore = cqc.get<Cqc::oi>();
+  cq->ring = {backing->va, log_size, stride};
+  cq->dbrec_va = *dbr;
+  cq->uid = call.uid;
+  cq->period_us = static_cast<std::uint16_t>(cqc.get<Cqc::cq_period>());
+  cq->max_count = static_cast<std::uint16_t>(cqc.get<Cqc::cq_max_count>());
+  CqRecord& record = state.cqs.create(cq->cqn, call.uid);
+  std::memcpy(record.context.data(), cqc.data(), Cqc::size);
+  record.backing = *backing;
+  record.uar = cqc.get<Cqc::uar_page>();
+  ++(*eq)->uses;
+  ++uar->uses;
+  hold(state, *backing);
+  call.out.set<prm::CreateCqOut::cqn>(cq->cqn);
+  Nic::publish(*cq);
+  return {};
+}
+
+struct Named {
+  CqRecord* record;
+  CqContext* cq;
+};
+Maybe<Named> named_cq(State& state, std::uint32_t cqn, std::uint16_t uid) {
+  CqRecord* record = state.cqs.find(cqn);
+  CqContext* cq = state.nic.own_cq(cqn);
+  if (!record || !cq || !may_use(*record, uid)) return refuse(Syndrome::cq_missing);
+  return Named{record, cq};
+}
+
+Outcome query_cq(State& state, const Call<prm::QueryCqIn, prm::QueryCqOut>& call) {
+  const auto named = named_cq(state, call.in.get<prm::QueryCqIn::cqn>(), call.uid);
+  if (!named) return refuse(named.error());
+  const auto [record, cq] = *named;
+  const auto cqc = call.out.sub<prm::QueryCqOut::cq_context>();
+  std::memcpy(cqc.data(), record->context.data(), Cqc::size);
+  SharedGuard guard(cq->lock, state.nic.me());
+  cqc.set<Cqc::status>(static_cast<prm::CqStatus>(cq->status));
+  cqc.set<Cqc::log_cq_size>(cq->ring.log_entries);
+  cqc.set<Cqc::producer_counter>(cq->pi);
+  cqc.set<Cqc::last_solicit_index>(cq->last_solicited_pi);
+  if (is_mapped(cq->dbrec_va, 8)) {
+    cqc.set<Cqc::consumer_counter>(prm::load_be32(reinterpret_cast<const std::byte*>(cq->dbrec_va)));
+  }
+  const std::uint32_t arm = cq->arm.load(std::memory_order_relaxed);
+  cqc.set<Cqc::st>(arm == kCqArmed            ? prm::CqArmState::armed
+                   : arm == kCqArmedSolicited ? prm::CqArmState::solicited_armed
+                                              : prm::CqArmState::fired);
+  list_pages(record->backing, call.output.subspan(prm::QueryCqOut::size));
+  return {};
+}
+
+Outcome modify_fields(State& state, const Call<prm::ModifyCqIn, prm::ModifyCqOut>& call, const Named& named) {
+  using Select = prm::ModifyCqSelect;
+  constexpr std::uint32_t kKnown = Select::period | Select::max_count | Select::overrun_ignore | Select::eqn |
+                                   Select::cqe_comp_en | Select::period_mode;
+  const auto select = call.in.get<prm::ModifyCqIn::modify_field_select_resize_field_select>();
+  if (select & ~kKnown) return refuse(Syndrome::cq_modify_select);
+  const auto cqc = call.in.sub<prm::ModifyCqIn::cq_context>();
+  if ((select & Select::cqe_comp_en) && cqc.get<Cqc::cqe_comp_en>()) return refuse(Syndrome::cq_compression);
+  if ((select & Select::period_mode) && static_cast<unsigned>(cqc.get<Cqc::cq_period_mode>()) > 1)
+    return refuse(Syndrome::cq_period_mode);
+  EqRecord* eq = nullptr;
+  if (select & Select::eqn) {
+    const auto found = named_eq(state, cqc.get<Cqc::c_eqn_or_apu_element>(), call.uid);
+    if (!found) return refuse(found.error());
+    eq = *found;
+  }
+  auto stored = named.record->context.view();
+  SharedGuard guard(named.cq->lock, state.nic.me());
+  if (select & Select::period) {
+    stored.set<Cqc::cq_period>(cqc.get<Cqc::cq_period>());
+    named.cq->period_us = static_cast<std::uint16_t>(cqc.get<Cqc::cq_period>());
+  }
+  if (select & Select::max_count) {
+    stored.set<Cqc::cq_max_count>(cqc.get<Cqc::cq_max_count>());
+    named.cq->max_count = static_cast<std::uint16_t>(cqc.get<Cqc::cq_max_count>());
+  }
+  if (select & Select::overrun_ignore) {
+    stored.set<Cqc::oi>(cqc.get<Cqc::oi>());
+    named.cq->overrun_ignore = cqc.get<Cqc::oi>();
+  }
+  if (select & Select::period_mode) stored.set<Cqc::cq_period_mode>(cqc.get<Cqc::cq_period_mode>());
+  if (eq) {
+    if (EqRecord* old = state.eqs.find(named.cq->eq)) --old->uses;
+    ++eq->uses;
+    named.cq->eq = cqc.get<Cqc::c_eqn_or_apu_element>();
+    stored.set<Cqc::c_eqn_or_apu_element>(named.cq->eq);
+  }
+  return {};
+}
+
+// Marks the end of the old ring and goes on in the new one. The marker takes one index; the library moves what is still
+// unread behind it.
+void switch_ring(CqContext& cq, const Ring& ring) {
+  auto* slot = reinterpret_cast<std::byte*>(
+      cq.ring.va + (std::uint64_t{cq.pi & ((1u << cq.ring.log_entries) - 1)} << cq.ring.log_stride));
+  if (cq.ring.log_stride == 7) slot += 64;
+  std::memset(slot, 0, 63);
+  const auto owner = static_cast<std::uint8_t>((cq.pi >> cq.ring.log_entries) & 1);
+  std::atomic_ref(*reinterpret_cast<std::uint8_t*>(slot + 63))
+      .store(static_cast<std::uint8_t>(kResizeCqe << 4 | owner), std::memory_order_release);
+  ++cq.pi;
+  cq.ring = ring;
+  cq.cqe_bytes_log = static_cast<std::uint8_t>(ring.log_stride);
+}
+
+Outcome resize(State& state, const Call<prm::ModifyCqIn, prm::ModifyCqOut>& call, const Named& named) {
+  using In = prm::ModifyCqIn;
+  using Select = prm::ResizeCqSelect;
+  const auto select = call.in.get<In::modify_field_select_resize_field_select>();
+  if (!(select & Select::log_cq_size) ||
+      (select & ~(Select::log_cq_size | Select::page_offset | Select::log_page_size)))
+    return refuse(Syndrome::cq_resize_select);
+  const auto cqc = call.in.sub<In::cq_context>();
+  if (auto ok = check_size(state, cqc); !ok) return ok;
+  const CqeSize size = cqc.get<Cqc::cqe_sz>();
+  if (static_cast<unsigned>(size) > static_cast<unsigned>(CqeSize::bytes_128_padded))
+    return refuse(Syndrome::cq_cqe_size);
+  const unsigned stride = log_cqe(size);
+  const unsigned log_size = cqc.get<Cqc::log_cq_size>();
+  auto backing = locate_queue(state,
+                              memory_of(cqc, call.in.get<In::cq_umem_valid>(), call.in.get<In::cq_umem_id>(),
+                                        call.in.get<In::cq_umem_offset>(), call.tail()),
+                              1ull << (log_size + stride), call.uid);
+  if (!backing) return refuse(backing.error());
+  backing->dbr_umem = named.record->backing.dbr_umem;
+  {
+    SharedGuard guard(named.cq->lock, state.nic.me());
+    const Ring& old = named.cq->ring;
+    const std::uint32_t ci = is_mapped(named.cq->dbrec_va, 8)
+                                 ? prm::load_be32(reinterpret_cast<const std::byte*>(named.cq->dbrec_va))
+                                 : named.cq->pi;
+    const std::uint32_t unread = (named.cq->pi - ci) & 0xffffff;
+    if (unread + 1 > (1u << log_size)) return refuse(Syndrome::cq_resize_unread);
+    if (unread + 1 > (1u << old.log_entries)) return refuse(Syndrome::cq_resize_full);
+    if (!is_mapped(old.va, 1ull << (old.log_entries + old.log_stride))) return refuse(Syndrome::queue_not_mapped);
+    switch_ring(*named.cq, {backing->va, log_size, stride});
+  }
+  hold(state, *backing);
+  let_go(state, named.record->backing);
+  named.record->backing = *backing;
+  auto stored = named.record->context.view();
+  stored.set<Cqc::log_cq_size>(log_size).set<Cqc::cqe_sz>(size);
+  stored.set<Cqc::log_page_size>(cqc.get<Cqc::log_page_size>()).set<Cqc::page_offset>(cqc.get<Cqc::page_offset>());
+  return {};
+}
+
+Outcome modify_cq(State& state, const Call<prm::ModifyCqIn, prm::ModifyCqOut>& call) {
+  const auto named = named_cq(state, call.in.get<prm::ModifyCqIn::cqn>(), call.uid);
+  if (!named) return refuse(named.error());
+  switch (static_cast<prm::ModifyCqOpMod>(call.in.get<prm::ModifyCqIn::op_mod>())) {
+    case prm::ModifyCqOpMod::modify:
+      return modify_fields(state, call, *named);
+    case prm::ModifyCqOpMod::resize:
+      return resize(state, call, *named);
+  }
+  return refuse(Syndrome::cq_op_mod);
+}
+
+Outcome destroy_cq(State& state, const Call<prm::DestroyCqIn, prm::DestroyCqOut>& call) {
+  const auto number = call.in.get<prm::DestroyCqIn::cqn>();
+  const auto named = named_cq(state, number, call.uid);
+  if (!named) return refuse(named.error());
+  if (named->record->uses) return refuse(Syndrome::cq_busy);
+  if (EqRecord* eq = state.eqs.find(named->cq->eq)) --eq->uses;
+  if (Uar* uar = state.uars.find(named->record->uar)) --uar->uses;
+  let_go(state, named->record->backing);
+  state.nic.free_cq(*named->cq);
+  state.cqs.erase(number);
+  return {};
+}
+
+}  // namespace
+
+void add_cq_commands(Registry& r) {
+  using prm::Opcode;
+  r.add<create_cq>(Opcode::create_cq, "CREATE_CQ", prm::Pas::size);
+  r.add<query_cq>(Opcode::query_cq, "QUERY_CQ");
+  r.add<modify_cq>(Opcode::modify_cq, "MODIFY_CQ", prm::Pas::size);
+  r.add<destroy_cq>(Opcode::destroy_cq, "DESTROY_CQ");
+}
+
+}  // namespace verbena::device::command

@@ -1,0 +1,233 @@
+// Shared receive queues, in the two forms the device has: SRQ (CREATE_SRQ) and receive memory pool (CREATE_RMP).
+// Both are one kind of context and share one number space; ARM_RQ sets the limit of either.
+#include <cstring>
+
+#include "device/command/dispatcher.h"
+#include "device/command/families.h"
+#include "device/command/queues.h"
+#include "device/command/state.h"
+#include "prm/srq.h"
+
+namespace verbena::device::command {
+namespace {
+
+using prm::Rmpc;
+using prm::Srqc;
+using prm::Wq;
+
+constexpr std::uint8_t kTypeSrq = 0, kTypeRmp = 2;
+constexpr std::uint8_t kStateGood = 1, kStateError = 0;  // SrqContext.state
+
+// What CREATE_SRQ and CREATE_RMP have in common once their contexts are read.
+struct Shape {
+  std::uint32_t pdn;
+  unsigned log_size, log_stride;
+  std::uint32_t limit;
+  std::uint64_t dbr_addr;
+  bool dbr_umem_valid;
+  std::uint32_t dbr_umem_id;
+  QueueMemory memory;
+};
+
+Maybe<SrqContext*> create(State& state, const Shape& shape, std::uint16_t uid, std::uint8_t type, Backing* backing) {
+  if (shape.log_size > state.profile.limits.log_max_srq_sz) return refuse(Syndrome::srq_size);
+  if (shape.log_stride < 5 || (1u << shape.log_stride) > state.profile.limits.max_wqe_sz_rq)
+    return refuse(Syndrome::srq_stride);
+  if (shape.limit >= 1u << shape.log_size && shape.limit) return refuse(Syndrome::srq_limit);
+  Pd* pd = state.pds.find(shape.pdn);
+  if (!pd || !may_use(*pd, uid)) return refuse(Syndrome::srq_pd);
+  if (state.srqs.size() >= 1ull << state.profile.limits.log_max_srq) return refuse(Syndrome::srq_none_left);
+  auto located = locate_queue(state, shape.memory, 1ull << (shape.log_size + shape.log_stride), uid);
+  if (!located) return refuse(located.error());
+  const auto dbr = locate_doorbell(state, shape.dbr_umem_valid, shape.dbr_umem_id, shape.dbr_addr, uid, *located);
+  if (!dbr) return refuse(dbr.error());
+
+  SrqContext* srq = state.nic.alloc_srq();
+  if (!srq) return refuse(Syndrome::srq_none_left);
+  srq->pdn = shape.pdn;
+  srq->cq = ~0u;
+  srq->type = type;
+  srq->state = kStateGood;
+  srq->uid = uid;
+  srq->ring = {located->va, shape.log_size, shape.log_stride};
+  srq->dbrec_va = *dbr;
+  srq->limit.store(shape.limit, std::memory_order_relaxed);
+  ++pd->uses;
+  hold(state, *located);
+  *backing = *located;
+  return srq;
+}
+
+Outcome create_srq(State& state, const Call<prm::CreateSrqIn, prm::CreateSrqOut>& call) {
+  const auto srqc = call.in.sub<prm::CreateSrqIn::srq_context_entry>();
+  if (srqc.get<Srqc::wq_signature>()) return refuse(Syndrome::srq_signature);
+  const Shape shape{.pdn = srqc.get<Srqc::pd>(),
+                    .log_size = srqc.get<Srqc::log_srq_size>(),
+                    .log_stride = srqc.get<Srqc::log_rq_stride>() + 4,
+                    .limit = srqc.get<Srqc::lwm>(),
+                    .dbr_addr = srqc.get<Srqc::dbr_addr>(),
+                    .dbr_umem_valid = false,
+                    .dbr_umem_id = 0,
+                    .memory = {.log_page_size = srqc.get<Srqc::log_page_size>(),
+                               .page_offset = srqc.get<Srqc::page_offset>(),
+                               .pages = call.tail()}};
+  Backing backing;
+  const auto srq = create(state, shape, call.uid, kTypeSrq, &backing);
+  if (!srq) return refuse(srq.error());
+  SrqRecord& record = state.srqs.create((*srq)->srqn, call.uid);
+  std::memcpy(record.srqc.data(), srqc.data(), Srqc::size);
+  record.backing = backing;
+  call.out.set<prm::CreateSrqOut::srqn>((*srq)->srqn);
+  Nic::publish(**srq);
+  return {};
+}
+
+Outcome create_rmp(State& state, const Call<prm::CreateRmpIn, prm::CreateRmpOut>& call) {
+  const auto rmpc = call.in.sub<prm::CreateRmpIn::ctx>();
+  const auto wq = rmpc.sub<Rmpc::wq>();
+  if (rmpc.get<Rmpc::state>() != prm::RmpState::rdy) return refuse(Syndrome::rmp_initial_state);
+  if (rmpc.get<Rmpc::basic_cyclic_rcv_wqe>() || wq.get<Wq::wq_type>() != prm::WqType::linked_list)
+    return refuse(Syndrome::rmp_wq_type);
+  if (wq.get<Wq::wq_signature>()) return refuse(Syndrome::srq_signature);
+  const Shape shape{.pdn = wq.get<Wq::pd>(),
+                    .log_size = wq.get<Wq::log_wq_sz>(),
+                    .log_stride = wq.get<Wq::log_wq_stride>(),
+                    .limit = wq.get<Wq::lwm>(),
+                    .dbr_addr = wq.get<Wq::dbr_addr>(),
+                    .dbr_umem_valid = wq.get<Wq::dbr_umem_valid>() != 0,
+                    .dbr_umem_id = wq.get<Wq::dbr_umem_id>(),
+                    .memory = {.umem_valid = wq.get<Wq::wq_umem_valid>() != 0,
+                               .umem_id = wq.get<Wq::wq_umem_id>(),
+                               .umem_offset = wq.get<Wq::wq_umem_offset>(),
+                               .log_page_size = wq.get<Wq::log_wq_pg_sz>(),
+                               .page_offset = wq.get<Wq::page_offset>(),
+                               .pages = call.tail()}};
+  Backing backing;
+  const auto srq = create(state, shape, call.uid, kTypeRmp, &backing);
+  if (!srq) return refuse(srq.error());
+  SrqRecord& record = state.srqs.create((*srq)->srqn, call.uid);
+  std::memcpy(record.rmpc.data(), rmpc.data(), Rmpc::size);
+  record.backing = backing;
+  call.out.set<prm::CreateRmpOut::rmpn>((*srq)->srqn);
+  Nic::publish(**srq);
+  return {};
+}
+
+struct Named {
+  SrqRecord* record;
+  SrqContext* srq;
+};
+Maybe<Named> named_srq(State& state, std::uint32_t number, std::uint16_t uid, std::uint8_t type) {
+  SrqRecord* record = state.srqs.find(number);
+  SrqContext* srq = state.nic.own_srq(number);
+  if (!record || !srq || srq->type != type || !may_use(*record, uid)) return refuse(Syndrome::srq_missing);
+  return Named{record, srq};
+}
+
+// How many WQEs wait in the queue: what the doorbell record says was posted, less what was taken.
+std::uint32_t waiting(const SrqContext& srq) {
+  if (!is_mapped(srq.dbrec_va, 4)) return 0;
+  const auto posted = prm::load_be32(reinterpret_cast<const std::byte*>(srq.dbrec_va));
+  return static_cast<std::uint16_t>(posted - srq.consumed);
+}
+
+Outcome query_srq(State& state, const Call<prm::QuerySrqIn, prm::QuerySrqOut>& call) {
+  const auto named = named_srq(state, call.in.get<prm::QuerySrqIn::srqn>(), call.uid, kTypeSrq);
+  if (!named) return refuse(named.error());
+  const auto [record, srq] = *named;
+  const auto srqc = call.out.sub<prm::QuerySrqOut::srq_context_entry>();
+  std::memcpy(srqc.data(), record->srqc.data(), Srqc::size);
+  SharedGuard guard(srq->lock, state.nic.me());
+  srqc.set<Srqc::state>(srq->state == kStateGood ? prm::SrqState::good : prm::SrqState::error);
+  srqc.set<Srqc::lwm>(srq->limit.load(std::memory_order_relaxed));
+  srqc.set<Srqc::wqe_cnt>(waiting(*srq));
+  list_pages(record->backing, call.output.subspan(prm::QuerySrqOut::size));
+  return {};
+}
+
+Outcome query_rmp(State& state, const Call<prm::QueryRmpIn, prm::QueryRmpOut>& call) {
+  const auto named = named_srq(state, call.in.get<prm::QueryRmpIn::rmpn>(), call.uid, kTypeRmp);
+  if (!named) return refuse(named.error());
+  const auto [record, srq] = *named;
+  const auto rmpc = call.out.sub<prm::QueryRmpOut::rmp_context>();
+  std::memcpy(rmpc.data(), record->rmpc.data(), Rmpc::size);
+  SharedGuard guard(srq->lock, state.nic.me());
+  rmpc.set<Rmpc::state>(srq->state == kStateGood ? prm::RmpState::rdy : prm::RmpState::err);
+  const auto wq = rmpc.sub<Rmpc::wq>();
+  wq.set<Wq::lwm>(srq->limit.load(std::memory_order_relaxed));
+  wq.set<Wq::hw_counter>(srq->consumed);
+  if (is_mapped(srq->dbrec_va, 4))
+    wq.set<Wq::sw_counter>(prm::load_be32(reinterpret_cast<const std::byte*>(srq->dbrec_va)));
+  return {};
+}
+
+Outcome set_limit(State& state, SrqContext& srq, std::uint32_t limit) {
+  if (limit >= 1u << srq.ring.log_entries && limit) return refuse(Syndrome::srq_limit);
+  srq.limit.store(limit, std::memory_order_release);
+  state.engine.check_srq_limit(srq);
+  return {};
+}
+
+Outcome arm_rq(State& state, const Call<prm::ArmRqIn, prm::ArmRqOut>& call) {
+  if (call.in.get<prm::ArmRqIn::op_mod>() != static_cast<unsigned>(prm::ArmRqOpMod::srq))
+    return refuse(Syndrome::arm_rq_op_mod);
+  const auto number = call.in.get<prm::ArmRqIn::srq_number>();
+  const auto named = named_srq(state, number, call.uid, kTypeSrq);
+  if (!named) return refuse(named.error());
+  return set_limit(state, *named->srq, call.in.get<prm::ArmRqIn::lwm>());
+}
+
+Outcome modify_rmp(State& state, const Call<prm::ModifyRmpIn, prm::ModifyRmpOut>& call) {
+  using In = prm::ModifyRmpIn;
+  const auto named = named_srq(state, call.in.get<In::rmpn>(), call.uid, kTypeRmp);
+  if (!named) return refuse(named.error());
+  const auto current = named->srq->state == kStateGood ? prm::RmpState::rdy : prm::RmpState::err;
+  if (call.in.get<In::rmp_state>() != current) return refuse(Syndrome::rmp_current_state);
+  const auto rmpc = call.in.sub<In::ctx>();
+  const auto wanted = rmpc.get<Rmpc::state>();
+  if (wanted != prm::RmpState::rdy && wanted != prm::RmpState::err) return refuse(Syndrome::rmp_new_state);
+  if (current == prm::RmpState::err && wanted == prm::RmpState::rdy) return refuse(Syndrome::rmp_new_state);
+  if (call.in.sub<In::bitmask>().get<prm::RmpBitmask::lwm>())
+    if (auto ok = set_limit(state, *named->srq, rmpc.sub<Rmpc::wq>().get<Wq::lwm>()); !ok) return ok;
+  if (wanted == prm::RmpState::err) {
+    SharedGuard guard(named->srq->lock, state.nic.me());
+    named->srq->state = kStateError;
+  }
+  return {};
+}
+
+Outcome destroy(State& state, std::uint32_t number, std::uint16_t uid, std::uint8_t type) {
+  const auto named = named_srq(state, number, uid, type);
+  if (!named) return refuse(named.error());
+  if (named->record->uses) return refuse(Syndrome::srq_busy);
+  const auto pdn =
+      type == kTypeSrq ? named->record->srqc.get<Srqc::pd>() : named->record->rmpc.view().sub<Rmpc::wq>().get<Wq::pd>();
+  if (Pd* pd = state.pds.find(pdn)) --pd->uses;
+  let_go(state, named->record->backing);
+  state.nic.free_srq(*named->srq);
+  state.srqs.erase(number);
+  return {};
+}
+
+Outcome destroy_srq(State& state, const Call<prm::DestroySrqIn, prm::DestroySrqOut>& call) {
+  return destroy(state, call.in.get<prm::DestroySrqIn::srqn>(), call.uid, kTypeSrq);
+}
+Outcome destroy_rmp(State& state, const Call<prm::DestroyRmpIn, prm::DestroyRmpOut>& call) {
+  return destroy(state, call.in.get<prm::DestroyRmpIn::rmpn>(), call.uid, kTypeRmp);
+}
+
+}  // namespace
+
+void add_srq_commands(Registry& r) {
+  using prm::Opcode;
+  r.add<create_srq>(Opcode::create_srq, "CREATE_SRQ", prm::Pas::size);
+  r.add<query_srq>(Opcode::query_srq, "QUERY_SRQ");
+  r.add<arm_rq>(Opcode::arm_rq, "ARM_RQ");
+  r.add<destroy_srq>(Opcode::destroy_srq, "DESTROY_SRQ");
+  r.add<create_rmp>(Opcode::create_rmp, "CREATE_RMP", prm::Pas::size);
+  r.add<query_rmp>(Opcode::query_rmp, "QUERY_RMP");
+  r.add<modify_rmp>(Opcode::modify_rmp, "MODIFY_RMP");
+  r.add<destroy_rmp>(Opcode::destroy_rmp, "DESTROY_RMP");
+}
+
+}  // namespace verbena::device::command

@@ -1,0 +1,127 @@
+// What the command interface of one device knows: the profile, the shared contexts' owner-side notes, the objects that
+// need no shared context.
+//
+// Threads: everything is guarded by `mutex`; handlers run with it held.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "device/command/outcome.h"
+#include "device/command/tables.h"
+#include "device/profile.h"
+#include "device/shared/nic.h"
+#include "device/transport/engine.h"
+#include "prm/cq.h"
+#include "prm/eq.h"
+#include "prm/layout.h"
+#include "prm/mkey.h"
+#include "prm/port.h"
+#include "prm/qp.h"
+#include "prm/srq.h"
+
+namespace verbena::device::command {
+
+struct Pd : Owned {};
+struct TransportDomain : Owned {};
+struct Uar : Owned {};
+struct Uctx : Owned {
+  std::uint32_t cap = 0;
+};
+// Memory that a user context declared: one run of virtual addresses.
+struct Umem : Owned {
+  std::uint64_t va = 0;
+  std::uint64_t bytes = 0;
+  bool writable = false;
+};
+// A counter set and what the port counters read when it was allocated or cleared.
+struct QCounter : Owned {
+  std::vector<std::uint64_t> base;
+};
+
+// Where a queue came from: kept so that the objects below are released with it.
+struct Backing {
+  std::uint32_t wq_umem = kNone;
+  std::uint32_t dbr_umem = kNone;
+  std::uint64_t va = 0;  // of the first byte of the queue
+  std::uint64_t first_page = 0;
+  std::uint32_t pages = 0;
+  unsigned log_page = 12;
+  static constexpr std::uint32_t kNone = ~0u;
+};
+
+struct EqRecord : Owned {
+  prm::Box<prm::Eqc> context;
+  Backing backing;
+};
+struct CqRecord : Owned {
+  prm::Box<prm::Cqc> context;  // as commands wrote it
+  Backing backing;
+  std::uint32_t uar = 0;
+};
+struct SrqRecord : Owned {
+  prm::Box<prm::Srqc> srqc;  // CREATE_SRQ
+  prm::Box<prm::Rmpc> rmpc;  // CREATE_RMP
+  Backing backing;
+};
+struct QpRecord : Owned {
+  prm::Box<prm::Qpc> context;
+  Backing backing;
+  bool has_send_cq = false;  // it counts as a user of the CQ its context names
+  bool has_recv_cq = false;
+  std::uint32_t groups = 0;  // multicast groups it is attached to
+};
+struct MkeyRecord : Owned {
+  prm::Box<prm::Mkc> context;
+  std::uint32_t umem = Backing::kNone;
+  std::uint64_t table = 0;  // translation table in the slice; the shared context's copy is not trusted
+  std::uint32_t entries = 0;
+};
+
+struct State {
+  State(const Profile& p, Nic& n, Engine& e);
+
+  const Profile profile;
+  Nic& nic;
+  Engine& engine;
+  std::mutex mutex;
+
+  bool initialised = true;  // between INIT_HCA and TEARDOWN_HCA; a device attaches initialised
+  std::uint16_t issi = 1;
+  prm::Box<prm::NicVportContext> nic_vport;  // what MODIFY_NIC_VPORT_CONTEXT may change
+  std::array<char, 64> node_description{};
+
+  UidCounts counts;
+  Table<Uctx> uctxs;
+  Table<Pd> pds;
+  Table<TransportDomain> transport_domains;
+  Table<Uar> uars;
+  Table<Umem> umems;
+  Table<QCounter> q_counters;
+  Records<EqRecord> eqs;
+  Records<CqRecord> cqs;
+  Records<SrqRecord> srqs;
+  Records<QpRecord> qps;
+  Records<MkeyRecord> mkeys;
+};
+
+// A uid that stands for "shared by all user contexts" (the driver's own counters and the like).
+inline constexpr std::uint16_t kSharedUid = 0xffff;
+
+// May a command of `uid` name this object? The driver (uid 0) may name all.
+inline bool may_use(const Owned& object, std::uint16_t uid) {
+  return uid == 0 || object.uid == uid || object.uid == kSharedUid;
+}
+// The same for what the driver makes for everybody: EQs, UARs, counter sets.
+inline bool may_use_shared(const Owned& object, std::uint16_t uid) { return object.uid == 0 || may_use(object, uid); }
+
+// The object, or the syndrome: missing and foreign ones look the same to the caller.
+template <class T>
+Maybe<T*> own(T* object, std::uint16_t uid, Syndrome missing) {
+  if (!object || !may_use(*object, uid)) return refuse(missing);
+  return object;
+}
+
+}  // namespace verbena::device::command

@@ -1,0 +1,92 @@
+#include "device/device.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "device/command/dispatcher.h"
+#include "device/command/state.h"
+#include "device/profile.h"
+#include "device/shared/nic.h"
+#include "device/transport/engine.h"
+
+namespace verbena::device {
+namespace {
+
+NicConfig config_of(const Profile& profile, const std::string& host, unsigned index) {
+  NicConfig config;
+  config.host = host;
+  config.index = index;
+  config.ports = profile.lag_ports();
+  for (unsigned i = 0; i < config.ports; ++i) {
+    const PortProfile& from = profile.port[i];
+    NicConfig::Port to;
+    std::copy(from.mac.begin(), from.mac.end(), to.mac);
+    for (const auto& a : from.ipv4)
+      to.ipv4.push_back(std::uint32_t{a[0]} << 24 | std::uint32_t{a[1]} << 16 | std::uint32_t{a[2]} << 8 | a[3]);
+    to.ipv6 = from.ipv6;
+    config.port.push_back(to);
+  }
+  return config;
+}
+
+// The device of one process: its slice of the NIC, the engine that runs it, the command interface.
+class AttachedDevice final : public Device {
+ public:
+  AttachedDevice(const Profile& profile, std::unique_ptr<Nic> nic)
+      : nic_(std::move(nic)), engine_(*nic_), commands_(profile, *nic_, engine_) {
+    engine_.start_helper();
+  }
+
+  void execute(std::span<const std::byte> in, std::span<std::byte> out) override {
+    // Most requests are short; a page list makes them longer.
+    std::byte small[kSmall];
+    std::vector<std::byte> large;
+    std::span<std::byte> copy(small, std::min(in.size(), kSmall));
+    if (in.size() > kSmall) {
+      large.resize(in.size());
+      copy = large;
+    }
+    std::memcpy(copy.data(), in.data(), copy.size());
+    command::execute(commands_, copy, out);
+  }
+
+  void set_interrupt_handler(std::function<void(unsigned)> handler) override {
+    engine_.set_interrupt_handler(std::move(handler));
+  }
+  void eq_doorbell(std::uint32_t eqn, std::uint32_t ci, bool arm) override {
+    if (EqContext* eq = nic_->own_eq(eqn)) engine_.eq_doorbell(*eq, ci, arm);
+  }
+
+  void* alloc_dma(std::size_t length) override { return nic_->alloc_dma(length); }
+  void free_dma(void* addr, std::size_t length) override { nic_->free_dma(addr, length); }
+
+  void* sq_token(std::uint32_t qpn) override { return nic_->own_qp(qpn); }
+  void* cq_token(std::uint32_t cqn) override { return nic_->own_cq(cqn); }
+  void ring_sq(void* token) override { engine_.ring_sq(*static_cast<QpContext*>(token)); }
+  void arm_cq(void* token) override { engine_.arm_cq(*static_cast<CqContext*>(token)); }
+  const std::uint32_t* pending() override { return engine_.pending(); }
+  void step() override { engine_.step(); }
+
+  void abandon_in_child() override {
+    engine_.abandon_in_child();
+    nic_->abandon_in_child();
+  }
+
+ private:
+  static constexpr std::size_t kSmall = 0x400;
+  std::unique_ptr<Nic> nic_;
+  Engine engine_;
+  command::State commands_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> Device::attach(const Profile& profile, const std::string& host, unsigned index) {
+  auto nic = Nic::attach(config_of(profile, host, index));
+  if (!nic) return std::unexpected(nic.error());
+  return std::make_unique<AttachedDevice>(profile, std::move(*nic));
+}
+
+}  // namespace verbena::device
