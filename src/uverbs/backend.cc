@@ -12,6 +12,7 @@
 namespace verbena::uverbs {
 namespace {
 
+constexpr std::uint32_t kPciVendorMellanox = 0x15b3;
 constexpr char kNicLibrary[] = "libverbena-nic.so";
 
 struct Choice {
@@ -44,7 +45,9 @@ bool kernel_has_mlx5() {
   int count = kernel.device_count();
   for (int index = 0; index < count; ++index) {
     DeviceInfo info{};
-    if (kernel.device_info(index, &info) == 0 && info.vendor_id == 0x15b3) return true;
+    if (kernel.device_info(index, &info)) continue;
+    bool sub_function = std::strncmp(info.modalias, "auxiliary:mlx5_core.", 20) == 0;
+    if (info.vendor_id == kPciVendorMellanox || sub_function) return true;
   }
   return false;
 }

@@ -208,13 +208,13 @@ extern "C" int ibv_resolve_eth_l2_from_gid(ibv_context* context, ibv_ah_attr* at
                                            std::uint16_t* vid) {
   ibv_gid_entry source{};
   int error = query_gid_entry(context, attr->port_num, attr->grh.sgid_index, &source, 0, sizeof source, kGidAll);
-  if (error) return -error;
+  if (error) return -report(error);
   Mac mac{};
   const ibv_gid& to = attr->grh.dgid;
   if (!from_multicast(to, &mac) && !from_link_local(to, &mac))
     error = context_of(context)->backend->alloc_dma ? from_device(context, *attr, &mac)
                                                     : from_neighbours(to, source.ndev_ifindex, &mac);
-  if (error) return error;
+  if (error) return -report(-error);
   std::memcpy(eth_mac, mac.bytes, sizeof mac.bytes);
   if (vid) *vid = vlan_of(source.ndev_ifindex);
   return 0;
