@@ -11,10 +11,8 @@ constexpr int kCorrupt = EINVAL;
 
 inline Cq* cq_of_ex(ibv_cq_ex* ex) { return cq_of(ibv_cq_ex_to_cq(ex)); }
 
-// Takes the next CQE; wr_id and status become fields of the session, the rest is read on demand.
-inline int take(Cq* cq) {
-  const mlx5_cqe64* cqe = next_cqe(cq);
-  if (!cqe) return ENOENT;
+// Consumes `cqe`: wr_id and status become fields of the session, the rest is read on demand.
+inline int consume(Cq* cq, const mlx5_cqe64* cqe) {
   ++cq->ci;
   Qp* qp = find_qp(cq, cqe);
   if (__builtin_expect(!qp, 0)) return kCorrupt;
@@ -38,24 +36,35 @@ inline int take(Cq* cq) {
   return 0;
 }
 
-template <bool kClock>
-int start_poll(ibv_cq_ex* ex, ibv_poll_cq_attr* attr) {
-  if (__builtin_expect(attr->comp_mask, 0)) return EINVAL;
-  Cq* cq = cq_of_ex(ex);
-  if (__builtin_expect(__atomic_load_n(cq->pending, __ATOMIC_RELAXED), 0)) step(cq);
-  cq->lock.lock();
-  int error = take(cq);
-  if constexpr (kClock) {
-    if (!error) error = read_clock_info(context_of(ex->context), &cq->clock);
-  }
-  if (error) {
-    if (error != ENOENT) update_ci(cq);
-    cq->lock.unlock();
-  }
+[[gnu::noinline, gnu::cold]] int give_up(Cq* cq, int error) {
+  update_ci(cq);
+  cq->lock.unlock();
   return error;
 }
 
-int next_poll(ibv_cq_ex* ex) { return take(cq_of_ex(ex)); }
+template <bool kClock>
+int start_poll(ibv_cq_ex* ex, ibv_poll_cq_attr* attr) {
+  Cq* cq = cq_of_ex(ex);
+  if (__builtin_expect(attr->comp_mask, 0)) return EINVAL;
+  if (__builtin_expect(__atomic_load_n(cq->pending, __ATOMIC_RELAXED), 0)) step(cq);
+  cq->lock.lock();
+  const mlx5_cqe64* cqe = next_cqe(cq);
+  if (!cqe) {
+    cq->lock.unlock();
+    return ENOENT;
+  }
+  if (int error = consume(cq, cqe); __builtin_expect(error, 0)) return give_up(cq, error);
+  if constexpr (kClock) {
+    if (int error = read_clock_info(context_of(ex->context), &cq->clock)) return give_up(cq, error);
+  }
+  return 0;
+}
+
+int next_poll(ibv_cq_ex* ex) {
+  Cq* cq = cq_of_ex(ex);
+  const mlx5_cqe64* cqe = next_cqe(cq);
+  return cqe ? consume(cq, cqe) : ENOENT;
+}
 
 void end_poll(ibv_cq_ex* ex) {
   Cq* cq = cq_of_ex(ex);

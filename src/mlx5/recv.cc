@@ -19,35 +19,32 @@ int post_recv(ibv_qp* ibqp, ibv_recv_wr* wr, ibv_recv_wr** bad) {
   Qp* qp = qp_of(ibqp);
   RecvQueue& rq = qp->rq;
   rq.lock.lock();
-  const std::uint32_t head = rq.head;
-  std::uint32_t next = head;
-  std::uint32_t left = rq.count - (head - rq.tail.load(std::memory_order_acquire));
+  std::uint32_t next = rq.head;
+  const std::uint32_t head = next;
+  std::uint32_t limit = rq.tail.load(std::memory_order_acquire) + rq.count;
   int error = 0;
   for (; wr; wr = wr->next) {
-    if (__builtin_expect(next - head >= left, 0)) {
-      left = rq.count - (head - rq.tail.load(std::memory_order_acquire));
-      if (next - head >= left) {
-        error = ENOMEM;
-        *bad = wr;
-        break;
-      }
+    if (__builtin_expect(next == limit, 0)) {
+      limit = rq.tail.load(std::memory_order_acquire) + rq.count;  // it may have been polled meanwhile
+      if (next == limit) error = ENOMEM;
     }
-    if (__builtin_expect(wr->num_sge > rq.max_sge_now, 0)) {
-      error = EINVAL;
+    int left = wr->num_sge;
+    const std::int32_t max_sge = rq.max_sge_now;
+    if (__builtin_expect(left > max_sge, 0) && !error) error = EINVAL;
+    if (__builtin_expect(error, 0)) {
       *bad = wr;
       break;
     }
     const std::uint32_t index = next & rq.mask;
     char* at = rq.start + (std::size_t{index} << rq.shift);
-    char* const end = at + (std::size_t{rq.max_sge} * kSegment);
-    const ibv_sge* sge = wr->sg_list;
-    for (int i = 0; i < wr->num_sge; ++i, ++sge) {
+    rq.wr_ids[index] = wr->wr_id;
+    char* const end = at + static_cast<std::size_t>(max_sge) * kSegment;
+    for (const ibv_sge* sge = wr->sg_list; left > 0; --left, ++sge) {
       if (__builtin_expect(!sge->length, 0)) continue;
       set_data(at, sge->length, sge->lkey, sge->addr);
       at += kSegment;
     }
     if (at < end) terminate(at);
-    rq.wr_ids[index] = wr->wr_id;
     ++next;
   }
   if (__builtin_expect(next != head, 1)) {

@@ -1,4 +1,6 @@
-// ibv_post_send(): one specialised loop per kind of transport, chosen when the QP is made.
+// ibv_post_send(): one specialised loop per kind of transport, chosen when the QP is made. Sends, writes and reads are
+// built in line; atomics and key changes, which nobody posts by the million, in functions of their own, so that the
+// common path keeps its state in registers.
 
 #include "mlx5/ops.h"
 #include "mlx5/send_wqe.h"
@@ -7,215 +9,224 @@ namespace verbena::mlx5 {
 
 namespace {
 
-enum class Wqe : std::uint8_t { data, rdma, atomic, bind, invalidate, none };
+#define VERBENA_INLINE [[gnu::always_inline]] inline
+#define LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
-struct Operation {
-  std::uint8_t opcode = 0;
-  Wqe kind = Wqe::none;
-};
+// Segments of a WQE, or a negative errno.
+using Built = int;
 
-constexpr unsigned kOpcodes = IBV_WR_TSO + 1;
-
-constexpr std::array<Operation, kOpcodes> make_operations() {
-  std::array<Operation, kOpcodes> table = {};
-  table[IBV_WR_RDMA_WRITE] = {MLX5_OPCODE_RDMA_WRITE, Wqe::rdma};
-  table[IBV_WR_RDMA_WRITE_WITH_IMM] = {MLX5_OPCODE_RDMA_WRITE_IMM, Wqe::rdma};
-  table[IBV_WR_SEND] = {MLX5_OPCODE_SEND, Wqe::data};
-  table[IBV_WR_SEND_WITH_IMM] = {MLX5_OPCODE_SEND_IMM, Wqe::data};
-  table[IBV_WR_RDMA_READ] = {MLX5_OPCODE_RDMA_READ, Wqe::rdma};
-  table[IBV_WR_ATOMIC_CMP_AND_SWP] = {MLX5_OPCODE_ATOMIC_CS, Wqe::atomic};
-  table[IBV_WR_ATOMIC_FETCH_AND_ADD] = {MLX5_OPCODE_ATOMIC_FA, Wqe::atomic};
-  table[IBV_WR_LOCAL_INV] = {MLX5_OPCODE_UMR, Wqe::invalidate};
-  table[IBV_WR_BIND_MW] = {MLX5_OPCODE_UMR, Wqe::bind};
-  table[IBV_WR_SEND_WITH_INV] = {MLX5_OPCODE_SEND_INVAL, Wqe::data};
-  return table;
-}
-
-constexpr auto kOperations = make_operations();
-
-// Fourth dword of the control segment.
-std::uint32_t immediate(const ibv_send_wr& wr) {
-  switch (wr.opcode) {
-    case IBV_WR_RDMA_WRITE_WITH_IMM:
-    case IBV_WR_SEND_WITH_IMM:
-      return wr.imm_data;
-    case IBV_WR_SEND_WITH_INV:
-    case IBV_WR_LOCAL_INV:
-      return be(wr.invalidate_rkey);
-    case IBV_WR_BIND_MW:
-      return be(wr.bind_mw.mw->rkey);
-    default:
-      return 0;
-  }
-}
-
-struct Position {
-  char* at;
-  std::uint32_t segments;
-};
-
-// Inline data of a whole gather list. False: longer than the QP takes.
-inline bool gather_inline(const SendQueue& sq, const ibv_send_wr& wr, Position& to) {
-  char* const header = to.at;
+// Inline data of a list of several entries: segments added, or negative errno.
+[[gnu::noinline]] Built gather_inline_list(const SendQueue& sq, const ibv_send_wr& wr, char* header) {
   char* at = header + 4;
   std::uint64_t total = 0;
   for (int i = 0; i < wr.num_sge; ++i) {
     const ibv_sge& sge = wr.sg_list[i];
     total += sge.length;
-    if (__builtin_expect(total > sq.max_inline, 0)) return false;
+    if (total > sq.max_inline) return -ENOMEM;
     at = copy_inline(sq, at, reinterpret_cast<const void*>(sge.addr), sge.length);
   }
-  if (__builtin_expect(total != 0, 1)) {
-    store32(header, be(static_cast<std::uint32_t>(total) | kInlineFlag));
-    to.segments += inline_segments(static_cast<std::uint32_t>(total));
-  }
-  return true;
+  if (!total) return 0;
+  store32(header, be(static_cast<std::uint32_t>(total) | kInlineFlag));
+  return static_cast<Built>(inline_segments(static_cast<std::uint32_t>(total)));
+}
+
+VERBENA_INLINE Built gather_inline(const SendQueue& sq, const ibv_send_wr& wr, char* header) {
+  if (UNLIKELY(wr.num_sge != 1)) return gather_inline_list(sq, wr, header);
+  const std::uint32_t length = wr.sg_list->length;
+  if (UNLIKELY(length > sq.max_inline)) return -ENOMEM;
+  if (UNLIKELY(!length)) return 0;
+  store32(header, be(length | kInlineFlag));
+  copy_inline(sq, header + 4, reinterpret_cast<const void*>(wr.sg_list->addr), length);
+  return static_cast<Built>(inline_segments(length));
 }
 
 // Empty entries are left out: a length of zero means 2 GiB to the device.
-inline void gather(const SendQueue& sq, const ibv_send_wr& wr, Position& to) {
+VERBENA_INLINE Built gather(const SendQueue& sq, const ibv_send_wr& wr, char* at) {
+  Built added = 0;
   const ibv_sge* sge = wr.sg_list;
-  for (int i = 0; i < wr.num_sge; ++i, ++sge) {
-    if (__builtin_expect(!sge->length, 0)) continue;
-    to.at = wrap(sq, to.at);
-    set_data(to.at, sge->length, sge->lkey, sge->addr);
-    to.at += kSegment;
-    ++to.segments;
+  for (int left = wr.num_sge; left > 0; --left, ++sge) {
+    if (UNLIKELY(!sge->length)) continue;
+    at = wrap(sq, at);
+    set_data(at, sge->length, sge->lkey, sge->addr);
+    at += kSegment;
+    ++added;
   }
+  return added;
 }
 
-inline void gather_atomic(const ibv_send_wr& wr, Position& to) {
+std::uint8_t bits_of(const SendQueue& sq, const ibv_send_wr& wr, std::uint8_t fence) {
+  std::uint8_t bits = kFlagBits[wr.send_flags & 7] | sq.signal_bits;
+  if (UNLIKELY(fence) && !(wr.send_flags & IBV_SEND_FENCE)) bits |= fence;
+  return bits;
+}
+
+// Both atomics. There is one result entry, of 8 bytes.
+Built build_atomic(const Qp* qp, const ibv_send_wr& wr, char* ctrl, std::uint32_t post, std::uint8_t fence) {
+  if (!qp->atomics) return -EOPNOTSUPP;
+  const bool swap = wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
+  char* at = ctrl + kSegment;
+  set_remote(at, wr.wr.atomic.remote_addr, wr.wr.atomic.rkey);
+  set_atomic(at + kSegment, swap ? wr.wr.atomic.swap : wr.wr.atomic.compare_add, swap ? wr.wr.atomic.compare_add : 0);
+  Built segments = 3;
   for (int i = 0; i < wr.num_sge; ++i) {
     if (!wr.sg_list[i].length) continue;
-    set_data(to.at, 8, wr.sg_list[i].lkey, wr.sg_list[i].addr);
-    to.at += kSegment;
-    ++to.segments;
-    break;  // there is one result
+    set_data(at + 2 * kSegment, 8, wr.sg_list[i].lkey, wr.sg_list[i].addr);
+    ++segments;
+    break;
+  }
+  set_control(qp->sq, ctrl, post, swap ? MLX5_OPCODE_ATOMIC_CS : MLX5_OPCODE_ATOMIC_FA,
+              static_cast<std::uint32_t>(segments), bits_of(qp->sq, wr, fence), 0);
+  return segments;
+}
+
+// Window binds and local invalidations.
+Built build_key_change(const Qp* qp, const ibv_send_wr& wr, char* ctrl, std::uint32_t post, std::uint8_t fence) {
+  const SendQueue& sq = qp->sq;
+  const bool bind = wr.opcode == IBV_WR_BIND_MW;
+  int error = 0;
+  const std::uint32_t segments =
+      1 + (bind ? set_bind(sq, ctrl + kSegment, wr.bind_mw.mw->type, wr.bind_mw.rkey, wr.bind_mw.bind_info, &error)
+                : set_bind(sq, ctrl + kSegment, IBV_MW_TYPE_2, 0, ibv_mw_bind_info{}, &error));
+  if (error) return -error;
+  set_control(sq, ctrl, post, MLX5_OPCODE_UMR, segments, bits_of(sq, wr, fence),
+              be(bind ? wr.bind_mw.mw->rkey : wr.invalidate_rkey));
+  return static_cast<Built>(segments);
+}
+
+// Whatever the common path does not know.
+[[gnu::noinline]] Built build_rare(const Qp* qp, const ibv_send_wr& wr, char* ctrl, std::uint32_t post,
+                                   std::uint8_t fence) {
+  switch (wr.opcode) {
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+      return build_atomic(qp, wr, ctrl, post, fence);
+    case IBV_WR_LOCAL_INV:
+    case IBV_WR_BIND_MW:
+      return build_key_change(qp, wr, ctrl, post, fence);
+    default:
+      return -EINVAL;
   }
 }
 
-// Segments between control and data of a connected QP. 0 or errno.
-inline int connected_segments(Qp* qp, const ibv_send_wr& wr, Operation operation, SendEntry& entry, Position& to) {
-  SendQueue& sq = qp->sq;
-  int error = 0;
-  switch (operation.kind) {
-    case Wqe::data:
+// One request at `ctrl`. The device answers for operations that the transport does not have.
+template <bool kDatagram>
+VERBENA_INLINE Built build(const Qp* qp, const ibv_send_wr& wr, char* ctrl, std::uint32_t post, std::uint8_t fence) {
+  const SendQueue& sq = qp->sq;
+  char* at = ctrl + kSegment;
+  std::uint32_t segments = 1, opcode, imm = 0;
+  bool remote = false;
+  switch (wr.opcode) {
+    case IBV_WR_SEND:
+      opcode = MLX5_OPCODE_SEND;
       break;
-    case Wqe::rdma:
-      set_remote(to.at, wr.wr.rdma.remote_addr, wr.wr.rdma.rkey);
-      to.at += kSegment;
-      ++to.segments;
+    case IBV_WR_SEND_WITH_IMM:
+      opcode = MLX5_OPCODE_SEND_IMM;
+      imm = wr.imm_data;
       break;
-    case Wqe::atomic:
-      if (!qp->atomics) return EOPNOTSUPP;
-      set_remote(to.at, wr.wr.atomic.remote_addr, wr.wr.atomic.rkey);
-      if (wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP)
-        set_atomic(to.at + kSegment, wr.wr.atomic.swap, wr.wr.atomic.compare_add);
-      else
-        set_atomic(to.at + kSegment, wr.wr.atomic.compare_add, 0);
-      to.at += 2 * kSegment;
-      to.segments += 2;
+    case IBV_WR_SEND_WITH_INV:
+      opcode = MLX5_OPCODE_SEND_INVAL;
+      imm = be(wr.invalidate_rkey);
       break;
-    case Wqe::bind:
-      entry.wc_opcode = IBV_WC_BIND_MW;
-      to.segments += set_bind(sq, to.at, wr.bind_mw.mw->type, wr.bind_mw.rkey, wr.bind_mw.bind_info, &error);
+    case IBV_WR_RDMA_WRITE:
+      opcode = MLX5_OPCODE_RDMA_WRITE;
+      remote = true;
       break;
-    case Wqe::invalidate:
-      entry.wc_opcode = IBV_WC_LOCAL_INV;
-      to.segments += set_bind(sq, to.at, IBV_MW_TYPE_2, 0, ibv_mw_bind_info{}, &error);
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+      opcode = MLX5_OPCODE_RDMA_WRITE_IMM;
+      imm = wr.imm_data;
+      remote = true;
       break;
-    case Wqe::none:
-      return EINVAL;
+    case IBV_WR_RDMA_READ:
+      opcode = MLX5_OPCODE_RDMA_READ;
+      remote = true;
+      break;
+    default:
+      return kDatagram ? -EINVAL : build_rare(qp, wr, ctrl, post, fence);
   }
+  if constexpr (kDatagram) {
+    set_datagram(at, ah_of(wr.wr.ud.ah), wr.wr.ud.remote_qpn, wr.wr.ud.remote_qkey);
+    at = wrap(sq, at + sizeof(mlx5_wqe_av));
+    segments += sizeof(mlx5_wqe_av) / kSegment;
+  } else if (remote) {
+    set_remote(at, wr.wr.rdma.remote_addr, wr.wr.rdma.rkey);
+    at += kSegment;
+    ++segments;
+  }
+  const unsigned flags = wr.send_flags;
+  const Built added = flags & kIsInline ? gather_inline(sq, wr, at) : gather(sq, wr, at);
+  if (UNLIKELY(added < 0)) return added;
+  segments += static_cast<std::uint32_t>(added);
+  set_control(sq, ctrl, post, opcode, segments, bits_of(sq, wr, fence), imm);
+  return static_cast<Built>(segments);
+}
+
+// What the poller will report where the CQE's opcode does not tell; nonzero means that a key changes.
+inline std::uint32_t wc_opcode_of(ibv_wr_opcode opcode) {
+  if (UNLIKELY(opcode == IBV_WR_BIND_MW)) return IBV_WC_BIND_MW;
+  return UNLIKELY(opcode == IBV_WR_LOCAL_INV) ? IBV_WC_LOCAL_INV : 0;
+}
+
+[[gnu::noinline]] int finish_by_uar(SendQueue& sq, const char* ctrl, std::uint32_t segments, bool blueflame,
+                                    int error) {
+  write_uar(sq, ctrl, segments * kSegment, blueflame);
+  sq.lock.unlock();
   return error;
 }
 
-// One request into the ring at sq.cur_post. 0 or errno; the ring's state moves only on success.
 template <bool kDatagram>
-inline int build(Qp* qp, const ibv_send_wr& wr, std::uint32_t next_tail, Position& to, char*& ctrl) {
-  SendQueue& sq = qp->sq;
-  if (__builtin_expect(static_cast<unsigned>(wr.opcode) >= kOpcodes, 0)) return EINVAL;
-  const Operation operation = kOperations[wr.opcode];
-  if (__builtin_expect(wr.num_sge > sq.max_sge_now, 0)) return ENOMEM;
-  const std::uint32_t index = sq.cur_post & sq.mask;
-  SendEntry& entry = sq.entries[index];
-  ctrl = block(sq, index);
-  const std::uint8_t old_fence = sq.next_fence;
-  const std::uint8_t bits = control_bits(sq, wr.send_flags);
-  to = {ctrl + kSegment, 1};
-  if constexpr (kDatagram) {
-    if (operation.kind == Wqe::none) return EINVAL;
-    set_datagram(to.at, ah_of(wr.wr.ud.ah), wr.wr.ud.remote_qpn, wr.wr.ud.remote_qkey);
-    to.at = wrap(sq, to.at + sizeof(mlx5_wqe_av));
-    to.segments += sizeof(mlx5_wqe_av) / kSegment;
-  } else if (operation.kind != Wqe::data) {
-    if (int error = connected_segments(qp, wr, operation, entry, to); __builtin_expect(error, 0)) {
-      sq.next_fence = old_fence;
-      return error;
-    }
-  }
-  if (operation.kind <= Wqe::rdma || kDatagram) {
-    if (wr.send_flags & kIsInline) {
-      if (!gather_inline(sq, wr, to)) {
-        sq.next_fence = old_fence;
-        return ENOMEM;
-      }
-    } else {
-      gather(sq, wr, to);
-    }
-  } else if (operation.kind == Wqe::atomic) {
-    gather_atomic(wr, to);
-  } else {
-    sq.next_fence = kFenceInitiatorSmall;  // the next one waits until the key has changed
-  }
-  set_control(sq, ctrl, sq.cur_post, operation.opcode, to.segments, bits, immediate(wr));
-  entry.wr_id = wr.wr_id;
-  entry.next_tail = next_tail;
-  sq.cur_post += (to.segments + 3) / 4;
-  return 0;
-}
-
-template <bool kDatagram>
-int post(Qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) {
+VERBENA_INLINE int post(Qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) {
+  if (UNLIKELY(!wr)) return 0;
   SendQueue& sq = qp->sq;
   sq.lock.lock();
-  std::uint32_t left = room(sq);
-  const std::uint32_t head = sq.head;
-  std::uint32_t next = head;
-  int error = 0;
-  Position at{};
+  std::uint32_t next = sq.head;
+  const std::uint32_t head = next;
+  std::uint32_t limit = sq.tail.load(std::memory_order_acquire) + sq.max_post;
   char* ctrl = nullptr;
-  bool inlined = false;
-  for (; wr; wr = wr->next) {
-    if (__builtin_expect(next - head >= left, 0)) {
-      left = room(sq);  // it may have been polled meanwhile
-      if (next - head >= left) {
-        error = ENOMEM;
-        *bad = wr;
-        break;
-      }
+  Built built = 0;
+  int error = 0;
+  unsigned flags = 0;
+  do {
+    if (UNLIKELY(next == limit)) {
+      limit = sq.tail.load(std::memory_order_acquire) + sq.max_post;  // it may have been polled meanwhile
     }
-    error = build<kDatagram>(qp, *wr, next + 1, at, ctrl);
-    if (__builtin_expect(error, 0)) {
+    if (UNLIKELY(wr->num_sge > sq.max_sge_now || next == limit)) {
+      error = ENOMEM;
       *bad = wr;
       break;
     }
-    inlined = inlined || (wr->send_flags & kIsInline);
-    ++next;
-  }
-  if (__builtin_expect(next == head, 0)) {
+    const std::uint32_t position = sq.cur_post;
+    const std::uint32_t index = position & sq.mask;
+    char* const here = block(sq, index);
+    built = build<kDatagram>(qp, *wr, here, position, sq.next_fence);
+    if (UNLIKELY(built < 0)) {
+      error = -built;
+      *bad = wr;
+      break;
+    }
+    ctrl = here;
+    flags = wr->send_flags;
+    SendEntry& entry = sq.entries[index];
+    entry.wr_id = wr->wr_id;
+    entry.next_tail = ++next;
+    entry.wc_opcode = wc_opcode_of(wr->opcode);
+    // Behind a key change, the next request waits until the key has changed.
+    sq.next_fence = entry.wc_opcode ? kFenceInitiatorSmall : 0;
+    sq.cur_post = position + (static_cast<std::uint32_t>(built) + 3) / 4;
+    wr = wr->next;
+  } while (wr);
+  if (UNLIKELY(next == head)) {
     sq.lock.unlock();
     return error;
   }
   sq.head = next;
   publish(sq);
-  if (__builtin_expect(sq.ring != nullptr, 1)) {
-    sq.lock.unlock();
-    sq.ring(sq.ring_token);
-    return error;
-  }
-  write_uar(sq, ctrl, at.segments * kSegment, next - head == 1 && inlined);
+  auto* const kick = sq.ring;
+  if (UNLIKELY(!kick))
+    return finish_by_uar(sq, ctrl, static_cast<std::uint32_t>(built), next - head == 1 && (flags & kIsInline), error);
+  void* const token = sq.ring_token;
   sq.lock.unlock();
+  kick(token);
   return error;
 }
 
