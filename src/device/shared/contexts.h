@@ -116,7 +116,9 @@ struct alignas(64) QpContext {
   std::uint8_t pad0;
   std::uint64_t deadline_ns;     // CLOCK_MONOTONIC; 0: no timer
   std::uint64_t wqe_offset;      // bytes of the WQE at sq_head already sent
-  std::uint64_t scratch[6];      // the requester's own; see transport/requester.h
+  std::uint32_t req_flags;       // kReq* bits
+  std::uint32_t msg_psn;         // first PSN of the WQE at sq_head
+  std::uint64_t scratch[4];
 
   // -- responder: under rx_lock; touched by whoever delivers a packet --
   alignas(64) SharedLock rx_lock;
@@ -140,6 +142,18 @@ struct alignas(64) QpContext {
 // sq_flags
 inline constexpr std::uint32_t kSqFlushPending = 1;  // the QP went to an error state: flush when the lock is free
 inline constexpr std::uint32_t kSqQueued = 2;        // on the owner's list of SQs with work left
+
+// req_flags
+inline constexpr std::uint32_t kReqStarted = 1;     // packets of the WQE at sq_head have been sent
+inline constexpr std::uint32_t kReqDrainEvent = 2;  // raise SQ_DRAINED when it is done (state SQD)
+
+// rx_flags
+inline constexpr std::uint32_t kRxCommEst = 1;      // the first packet in RTR came
+inline constexpr std::uint32_t kRxHasWqe = 2;       // a receive WQE is taken by the message in progress
+inline constexpr std::uint32_t kRxLastWqe = 4;      // LAST_WQE_REACHED was raised
+
+// rq_type (qpc.rq_type)
+inline constexpr std::uint8_t kRqTypeRegular = 0, kRqTypeSrq = 1, kRqTypeNone = 3;
 
 enum class TimerKind : std::uint8_t { none = 0, transport = 1, rnr = 2, pace = 3 };
 

@@ -47,7 +47,8 @@ struct Peer {
   bool self = false;             // addresses of the owner are our addresses
   std::atomic<std::uint64_t> next_probe{0};  // tsc after which death is looked for again
   std::atomic<bool> dead{false};
-  std::atomic<bool> no_process_vm{false};    // the kernel refuses process_vm_* on it
+  enum class ProcessVm : std::uint8_t { unknown, yes, no };
+  std::atomic<ProcessVm> process_vm{ProcessVm::unknown};  // whether the kernel lets us into its memory
 
   // Our address of [va, va + length) of the owner if it lies in the arena, else null. Overflow-safe.
   std::byte* in_arena(std::uint64_t va, std::uint64_t length) const {

@@ -1,0 +1,27 @@
+// Copies that survive unmapped memory: a fault inside guarded_copy() becomes its return value, not a signal.
+//
+// A handler for SIGSEGV and SIGBUS acts only when the instruction lies in the copy routine (or the address in
+// memory that is just being promoted); every other fault goes to the handler that was there before.
+// Threads: any.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace verbena::device {
+
+// Copies n bytes (the ranges must not overlap). 0, or nonzero if an access faulted: the address (1 for none known).
+// An aligned copy of 8 bytes is one load and one store.
+extern "C" std::uintptr_t verbena_guarded_copy(void* to, const void* from, std::size_t n);
+inline std::uintptr_t guarded_copy(void* to, const void* from, std::size_t n) {
+  return verbena_guarded_copy(to, from, n);
+}
+
+// Installs the handler, or again if somebody replaced it. A system call or two.
+void ensure_guard();
+
+// Asked first about every fault that is not a guarded copy's; true: try the instruction again. Set once.
+using FaultHook = bool (*)(std::uintptr_t address);
+void set_fault_hook(FaultHook hook);
+
+}  // namespace verbena::device

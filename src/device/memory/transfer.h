@@ -1,0 +1,39 @@
+// Moving bytes between pieces with one copy: through mappings where both ends are mapped here, through process_vm_*
+// where one end is another process's private memory.
+// Threads: any; no locks held by the caller are needed. Memory that is not there is an answer, not a signal.
+#pragma once
+
+#include <cstdint>
+
+#include "device/memory/pieces.h"
+
+namespace verbena::device {
+
+enum class Moved : std::uint8_t {
+  ok,
+  source_fault,       // nothing is mapped there, or not for that access
+  destination_fault,
+  unreachable,        // the kernel forbids us the other process's memory
+  gone                // the other process has ended
+};
+
+// Copies n bytes from `from` at offset from_at to `to` at offset to_at. At least one end must be this process's
+// memory or mapped here. The caller checks that n bytes are there.
+Moved move(const PieceList& to, std::uint64_t to_at, const PieceList& from, std::uint64_t from_at, std::uint64_t n);
+
+// The same between a buffer of this process and owner addresses.
+Moved read_memory(Peer* peer, std::uint64_t va, void* to, std::size_t n);
+Moved write_memory(Peer* peer, std::uint64_t va, const void* from, std::size_t n);
+
+// Our address of [va, va + n) in `peer` if it is directly reachable: our own memory, its arena, or a promoted chunk.
+std::byte* direct(Peer* peer, std::uint64_t va, std::uint64_t n);
+
+// 8-byte atomics, atomic against every other one through this NIC. `me`: Nic::me().
+struct AtomicOp {
+  bool compare_swap;     // else fetch and add
+  std::uint64_t compare;
+  std::uint64_t swap_add;
+};
+Moved atomic(Peer* peer, std::uint64_t va, const AtomicOp& op, std::uint32_t me, std::uint64_t& original);
+
+}  // namespace verbena::device

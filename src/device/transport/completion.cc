@@ -1,0 +1,166 @@
+#include "device/transport/completion.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "device/memory/transfer.h"
+#include "device/transport/clock.h"
+#include "prm/doorbell.h"
+
+namespace verbena::device {
+
+namespace {
+constexpr std::uint8_t kCqOverflow = 9;  // cqc.status
+constexpr std::uint32_t kMaxLogEntries = 22;
+
+// Stores an entry so that its last 8 bytes, which hold the owner bit, become visible last.
+bool store_entry(Peer& owner, std::uint64_t va, const std::byte (&entry)[64]) {
+  if (std::byte* p = owner.in_arena(va, sizeof entry); p != nullptr && (va & 63) == 0) [[likely]] {
+    std::memcpy(p, entry, 56);
+    std::uint64_t last;
+    std::memcpy(&last, entry + 56, sizeof last);
+    reinterpret_cast<std::atomic<std::uint64_t>*>(p + 56)->store(last, std::memory_order_release);
+    return true;
+  }
+  if (write_memory(&owner, va, entry, 56) != Moved::ok) return false;
+  std::atomic_thread_fence(std::memory_order_release);
+  return write_memory(&owner, va + 56, entry + 56, 8) == Moved::ok;
+}
+}  // namespace
+
+void wake_helper(Peer& peer) {
+  SliceHeader& h = peer.slice->header;
+  h.wake.fetch_add(1, std::memory_order_seq_cst);
+  if (h.helper_sleeps.load(std::memory_order_seq_cst) != 0)
+    syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&h.wake), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void Deferred::wake(Peer& peer) {
+  if (&peer == own_) return;
+  for (unsigned i = 0; i < count_; ++i)
+    if (peers_[i] == &peer) return;
+  if (count_ == peers_.size()) return wake_helper(peer);
+  peers_[count_++] = &peer;
+}
+
+void Deferred::run() {
+  for (unsigned i = 0; i < count_; ++i) wake_helper(*peers_[i]);
+  count_ = 0;
+}
+
+std::uint8_t Completer::cqe_log(std::uint32_t cq_index) const {
+  return cq_index < kMaxCqs ? owner_.slice->cqs[cq_index].cqe_bytes_log : 6;
+}
+
+bool Completer::has_room(CqContext& cq) {
+  const std::uint32_t entries = 1u << cq.ring.log_entries;
+  if (cq.pi - cq.ci_seen < entries) [[likely]]
+    return true;
+  std::byte record[prm::CqDbr::size];
+  if (read_memory(&owner_, cq.dbrec_va, record, sizeof record) != Moved::ok) return false;
+  const std::uint32_t ci = prm::ConstView<prm::CqDbr>(record).get<prm::CqDbr::update_ci>();
+  cq.ci_seen = cq.pi - ((cq.pi - ci) & 0xffffff);
+  return cq.pi - cq.ci_seen < entries;
+}
+
+bool Completer::place(CqContext& cq, CqeBuffer& cqe) {
+  const std::uint32_t mask = (1u << cq.ring.log_entries) - 1;
+  cqe.view().set<prm::Cqe64::owner>(cq.pi >> cq.ring.log_entries & 1);
+  std::uint64_t va = cq.ring.va + (std::uint64_t{cq.pi & mask} << cq.cqe_bytes_log);
+  if (cq.cqe_bytes_log == 7) {
+    if (cqe.inline_data != nullptr && write_memory(&owner_, va, cqe.inline_data, 64) != Moved::ok) return false;
+    va += 64;
+  }
+  return store_entry(owner_, va, cqe.bytes);
+}
+
+void Completer::overrun(CqContext& cq) {
+  if (cq.status == kCqOverflow) return;
+  cq.status = kCqOverflow;
+  event(prm::EventType::cq_error, 0, cq.cqn);
+}
+
+void Completer::post(std::uint32_t cq_index, CqeBuffer& cqe, bool solicited) {
+  if (cq_index >= kMaxCqs) return;
+  CqContext& cq = owner_.slice->cqs[cq_index];
+  cqe.view().set<prm::Cqe64::timestamp>(device_clock());
+  SharedGuard guard(cq.lock, me_);
+  if (!Nic::in_use(cq) || cq.ring.log_entries > kMaxLogEntries || (cq.cqe_bytes_log != 6 && cq.cqe_bytes_log != 7)) return;
+  if (!has_room(cq) && !cq.overrun_ignore) [[unlikely]]
+    return overrun(cq);
+  if (!place(cq, cqe)) [[unlikely]]
+    return overrun(cq);
+  ++cq.pi;
+  if (solicited) cq.last_solicited_pi = cq.pi;
+  const std::uint32_t arm = cq.arm.load(std::memory_order_relaxed);
+  if (arm == kCqArmed || (arm == kCqArmedSolicited && solicited)) [[unlikely]]
+    fire(cq);
+}
+
+void Completer::arm(CqContext& cq) {
+  std::byte record[prm::CqDbr::size];
+  SharedGuard guard(cq.lock, me_);
+  if (!Nic::in_use(cq) || read_memory(&owner_, cq.dbrec_va, record, sizeof record) != Moved::ok) return;
+  const prm::ConstView<prm::CqDbr> dbr(record);
+  const std::uint32_t ci = dbr.get<prm::CqDbr::arm_ci>();
+  const bool only_solicited = dbr.get<prm::CqDbr::arm_solicited>() != 0;
+  // Entries the consumer has not seen when it armed, among those that count.
+  const std::uint32_t newest = only_solicited ? cq.last_solicited_pi : cq.pi;
+  const std::uint32_t behind = (newest - ci) & 0xffffff;
+  if (behind != 0 && behind < 0x800000) return fire(cq);
+  cq.arm.store(only_solicited ? kCqArmedSolicited : kCqArmed, std::memory_order_relaxed);
+}
+
+void Completer::fire(CqContext& cq) {
+  cq.arm.store(0, std::memory_order_relaxed);
+  if (cq.eq >= kMaxEqs) return;
+  EqContext& eq = owner_.slice->eqs[cq.eq];
+  alignas(8) std::byte eqe[64]{};
+  const prm::View<prm::Eqe> v(eqe);
+  v.set<prm::Eqe::event_type>(prm::EventType::comp);
+  v.sub<prm::Eqe::event_data>().sub<prm::EventAuto::comp_event>().set<prm::CompEvent::cq_number>(cq.cqn);
+  write_eqe(eq, eqe);
+}
+
+void Completer::write_eqe(EqContext& eq, std::byte (&eqe)[64]) {
+  SharedGuard guard(eq.lock, me_);
+  if (!Nic::in_use(eq) || eq.ring.log_entries > kMaxLogEntries) return;
+  const std::uint32_t entries = 1u << eq.ring.log_entries;
+  const std::uint32_t used = (eq.pi - eq.ci.load(std::memory_order_acquire)) & 0xffffff;
+  if (used >= entries) {
+    eq.status = kCqOverflow;  // lost, as on hardware whose driver sizes EQs too small
+    return;
+  }
+  prm::View<prm::Eqe>(eqe).set<prm::Eqe::owner>(eq.pi >> eq.ring.log_entries & 1);
+  if (!store_entry(owner_, eq.ring.va + (std::uint64_t{eq.pi & (entries - 1)} << 6), eqe)) return;
+  ++eq.pi;
+  SliceHeader& h = owner_.slice->header;
+  h.irq.fetch_or(1u << (eq.intr & 31), std::memory_order_release);
+  h.pending.fetch_or(kPendingIrq, std::memory_order_release);
+  deferred_.wake(owner_);
+}
+
+void Completer::event(prm::EventType type, std::uint8_t sub_type, std::uint32_t number) {
+  alignas(8) std::byte eqe[64]{};
+  const prm::View<prm::Eqe> v(eqe);
+  v.set<prm::Eqe::event_type>(type).set<prm::Eqe::event_sub_type>(sub_type);
+  const auto data = v.sub<prm::Eqe::event_data>();
+  if (type == prm::EventType::cq_error) {
+    data.sub<prm::EventAuto::cq_error>().set<prm::CqError::cqn>(number).set<prm::CqError::syndrome>(
+        prm::CqErrorSyndrome::overrun);
+  } else if (type == prm::EventType::port_change) {
+    data.sub<prm::EventAuto::port_state_change_event>().set<prm::PortStateChangeEvent::port_num>(number);
+  } else {
+    data.sub<prm::EventAuto::qp_events>().set<prm::QpEvents::qpn_rqn_sqn>(number);
+  }
+  const auto bit = static_cast<unsigned>(type);
+  for (EqContext& eq : owner_.slice->eqs)
+    if (Nic::in_use(eq) && (eq.event_mask[bit / 64] >> (bit % 64) & 1) != 0) return write_eqe(eq, eqe);
+}
+
+}  // namespace verbena::device

@@ -1,0 +1,64 @@
+// Writing CQEs and EQEs into their owner's queues, from whichever process runs the device.
+//
+// Threads: any. Lock order: these take the CQ lock, then the EQ lock; the caller may hold QP and SRQ locks.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "device/shared/nic.h"
+#include "prm/cqe.h"
+#include "prm/eqe.h"
+
+namespace verbena::device {
+
+// Helpers to wake and whatever else must wait until no lock is held.
+class Deferred {
+ public:
+  // `own` needs no waking: whoever runs the engine looks at its words before it returns.
+  explicit Deferred(const Peer* own) : own_(own) {}
+  ~Deferred() { run(); }
+  // `peer`'s helper thread has something to do (its pending and irq words say what).
+  void wake(Peer& peer);
+  void run();
+
+ private:
+  const Peer* own_;
+  std::array<Peer*, 4> peers_;
+  unsigned count_ = 0;
+};
+void wake_helper(Peer& peer);
+
+// One CQE under construction: the entry, and what a 128-byte CQ gets in front of it.
+struct CqeBuffer {
+  alignas(64) std::byte bytes[64]{};
+  const std::byte* inline_data = nullptr;  // with CqeFormat::inline_64: 64 bytes
+  prm::View<prm::Cqe64> view() { return prm::View<prm::Cqe64>(bytes); }
+  prm::View<prm::ErrCqe> error() { return prm::View<prm::ErrCqe>(bytes); }
+};
+
+class Completer {
+ public:
+  Completer(Peer& owner, std::uint32_t me, Deferred& deferred) : owner_(owner), me_(me), deferred_(deferred) {}
+
+  // Appends the CQE (the owner bit is set here) and raises the completion event if the CQ is armed for it.
+  void post(std::uint32_t cq_index, CqeBuffer& cqe, bool solicited);
+  // Arms the CQ as its doorbell record says, or fires at once.
+  void arm(CqContext& cq);
+  // An event about a QP, CQ or SRQ (the type says which), or a port (number: the port).
+  void event(prm::EventType type, std::uint8_t sub_type, std::uint32_t number);
+  std::uint8_t cqe_log(std::uint32_t cq_index) const;
+
+ private:
+  bool place(CqContext& cq, CqeBuffer& cqe);
+  bool has_room(CqContext& cq);
+  void overrun(CqContext& cq);
+  void fire(CqContext& cq);
+  void write_eqe(EqContext& eq, std::byte (&eqe)[64]);
+
+  Peer& owner_;
+  std::uint32_t me_;
+  Deferred& deferred_;
+};
+
+}  // namespace verbena::device

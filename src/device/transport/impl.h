@@ -1,0 +1,130 @@
+// The engine's process-local state: what it knows beyond the shared contexts.
+// Threads: as engine.h.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <queue>
+#include <thread>
+#include <vector>
+
+#include "device/transport/completion.h"
+#include "device/transport/engine.h"
+#include "device/transport/responder.h"
+#include "device/transport/send_wqe.h"
+#include "device/transport/trace.h"
+#include "fabric/packet.h"
+#include "fabric/registry.h"
+
+namespace verbena::device {
+
+// The way from a QP to its peer, kept until the QP is modified or the fabric changes.
+struct Way {
+  NicMap* nic = nullptr;       // null: nobody has the destination GID
+  std::uint32_t host = 0;
+  std::uint8_t device = 0, port = 0;
+  bool multicast = false;
+  fabric::Address address;
+};
+
+// Process-local companion of a QpContext of this process, guarded by its sq_lock except where noted.
+struct QpLocal {
+  std::uint64_t way_version;   // of the registry plus one; 0: not looked up
+  Way* way;
+  Peer* peer;                  // of the remote QP; null: not looked up
+  QpContext* remote;
+  std::uint32_t remote_generation;
+  std::uint64_t timer_ns;      // earliest heap entry for this QP
+  std::atomic<bool> failed_listed;  // on the list of QPs in the error state
+};
+
+// How a kick ended.
+enum class Progress : std::uint8_t { idle, more };
+
+class Engine::Impl {
+ public:
+  explicit Impl(Nic& nic);
+  ~Impl();
+
+  Nic& nic() { return nic_; }
+  Slice& slice() { return nic_.slice(); }
+  std::uint32_t me() const { return nic_.me(); }
+  QpLocal& local(const QpContext& qp) { return locals_[nic_.index_of(qp)]; }
+
+  // Runs the send queue within the budget; queues what is left. No locks held.
+  void kick(QpContext& qp);
+  // With sq_lock held.
+  void flush_sq(QpContext& qp, Deferred& deferred);
+  // To the error state with sq_lock held; takes rx_lock.
+  void fail(QpContext& qp, Deferred& deferred);
+  // Looks at interrupts and attention that arose while locks were held. No locks held.
+  void settle();
+
+  void step();
+  void start_helper();
+  void stop_helper();
+  void abandon();
+
+  void arm_timer(QpContext& qp, std::uint64_t delay_ns, TimerKind kind);
+  void forget(QpContext& qp);
+  void list_failed(QpContext& qp);
+  void invalidate_way(QpContext& qp);
+
+  // fabric
+  NicMap* visit(std::uint32_t host, std::uint8_t device);
+  bool find_way(QpContext& qp, QpLocal& local);
+  bool resolve(QpContext& qp, QpLocal& local);
+  bool address_from(const Path& path, Way& way);
+  void for_each_nic(const std::function<void(NicMap&)>& visitor);
+  std::string host_name(std::uint32_t host) const;
+
+  std::function<void(unsigned)> interrupt;
+  std::atomic<bool> has_interrupt{false};
+  std::unique_ptr<Trace> trace;  // captures frames; null: off
+
+ private:
+  friend class Requester;
+  void queue_work(QpContext& qp);
+  void attend();
+  void run_timers();
+  void run_work();
+  void check_failed();
+  void dispatch_interrupts();
+  void helper();
+  void set_pending(std::uint32_t bits) { slice().header.pending.fetch_or(bits, std::memory_order_seq_cst); }
+  void clear_pending(std::uint32_t bits) { slice().header.pending.fetch_and(~bits, std::memory_order_seq_cst); }
+
+  struct Timer {
+    std::uint64_t at;
+    std::uint32_t index;
+    std::uint32_t generation;
+    bool operator>(const Timer& o) const { return at > o.at; }
+  };
+
+  Nic& nic_;
+  QpLocal* locals_ = nullptr;
+  std::shared_ptr<fabric::Registry> registry_;
+  std::mutex visits_mutex_;
+  std::map<std::uint64_t, std::unique_ptr<NicMap>> visits_;
+  bool all_visited_ = false;
+  std::uint64_t all_visited_version_ = 0;
+
+  std::mutex mutex_;  // the three lists below
+  std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers_;
+  std::atomic<std::uint64_t> next_deadline_{~0ull};
+  std::deque<std::uint32_t> work_;
+  std::vector<std::uint32_t> failed_;
+  std::uint64_t failed_checked_ns_ = 0;
+
+  std::atomic_flag stepping_ = ATOMIC_FLAG_INIT;
+  std::mutex helper_mutex_;
+  std::thread helper_;
+  std::atomic<bool> stop_{false};
+  int pid_ = 0;
+};
+
+}  // namespace verbena::device

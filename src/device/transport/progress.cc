@@ -1,0 +1,208 @@
+// What runs later: timers, work left over by budgets, QPs in the error state, and the helper thread.
+#include <linux/futex.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "device/transport/clock.h"
+#include "device/transport/impl.h"
+
+namespace verbena::device {
+
+namespace {
+constexpr std::uint64_t kFailedCheckNs = 10'000;
+constexpr std::uint64_t kNever = ~0ull;
+}  // namespace
+
+void Engine::Impl::queue_work(QpContext& qp) {
+  if ((qp.sq_flags.fetch_or(kSqQueued) & kSqQueued) != 0) return;
+  {
+    std::lock_guard guard(mutex_);
+    work_.push_back(nic_.index_of(qp));
+  }
+  set_pending(kPendingWork);
+  if (slice().header.helper_sleeps.load() != 0) wake_helper(nic_.self());
+}
+
+void Engine::Impl::arm_timer(QpContext& qp, std::uint64_t delay_ns, TimerKind kind) {
+  const std::uint64_t at = device_clock() + delay_ns;
+  qp.deadline_ns = at;
+  qp.timer = static_cast<std::uint8_t>(kind);
+  bool sooner;
+  {
+    std::lock_guard guard(mutex_);
+    timers_.push({at, nic_.index_of(qp), qp.generation.load()});
+    sooner = at < next_deadline_.load();
+    if (sooner) next_deadline_.store(at);
+    set_pending(kPendingTimer);
+  }
+  if (sooner) wake_helper(nic_.self());
+}
+
+void Engine::Impl::list_failed(QpContext& qp) {
+  if (local(qp).failed_listed.exchange(true)) return;
+  {
+    std::lock_guard guard(mutex_);
+    failed_.push_back(nic_.index_of(qp));
+  }
+  set_pending(kPendingError);
+  if (slice().header.helper_sleeps.load() != 0) wake_helper(nic_.self());
+}
+
+void Engine::Impl::forget(QpContext& qp) {
+  const std::uint32_t index = nic_.index_of(qp);
+  std::lock_guard guard(mutex_);
+  std::erase(work_, index);
+  std::erase(failed_, index);
+  qp.sq_flags.fetch_and(~kSqQueued);
+  local(qp).failed_listed.store(false);
+  if (failed_.empty()) clear_pending(kPendingError);
+}
+
+void Engine::Impl::run_timers() {
+  const std::uint64_t now = device_clock();
+  if (now < next_deadline_.load(std::memory_order_relaxed)) return;
+  std::vector<Timer> due;
+  {
+    std::lock_guard guard(mutex_);
+    while (!timers_.empty() && timers_.top().at <= now) {
+      due.push_back(timers_.top());
+      timers_.pop();
+    }
+    next_deadline_.store(timers_.empty() ? kNever : timers_.top().at);
+    if (timers_.empty()) clear_pending(kPendingTimer);
+  }
+  for (const Timer& t : due) {
+    QpContext& qp = slice().qps[t.index];
+    if (qp.generation.load() == t.generation && Nic::in_use(qp)) kick(qp);
+  }
+}
+
+void Engine::Impl::run_work() {
+  std::size_t turns;
+  {
+    std::lock_guard guard(mutex_);
+    turns = work_.size();
+    if (turns == 0) clear_pending(kPendingWork);
+  }
+  for (; turns != 0; --turns) {
+    std::uint32_t index;
+    {
+      std::lock_guard guard(mutex_);
+      if (work_.empty()) break;
+      index = work_.front();
+      work_.pop_front();
+    }
+    QpContext& qp = slice().qps[index];
+    qp.sq_flags.fetch_and(~kSqQueued);
+    if (Nic::in_use(qp)) kick(qp);
+  }
+}
+
+// Receive WQEs posted to a QP in the error state come without a doorbell: look for them.
+void Engine::Impl::check_failed() {
+  const std::uint64_t now = device_clock();
+  if (now - failed_checked_ns_ < kFailedCheckNs) return;
+  failed_checked_ns_ = now;
+  std::vector<std::uint32_t> list;
+  {
+    std::lock_guard guard(mutex_);
+    list = failed_;
+  }
+  for (const std::uint32_t index : list) {
+    QpContext& qp = slice().qps[index];
+    bool done = !Nic::in_use(qp);
+    if (!done) {
+      Deferred deferred(&nic_.self());
+      SharedGuard sq(qp.sq_lock, me());
+      SharedGuard rx(qp.rx_lock, me());
+      done = static_cast<QpState>(qp.state.load()) != QpState::err;
+      if (!done) {
+        Responder(nic_, nic_.self(), qp, me(), deferred).flush();
+        flush_sq(qp, deferred);
+      }
+    }
+    if (!done) continue;
+    std::lock_guard guard(mutex_);
+    std::erase(failed_, index);
+    local(qp).failed_listed.store(false);
+    if (failed_.empty()) clear_pending(kPendingError);
+  }
+}
+
+void Engine::Impl::step() {
+  const std::uint32_t bits = slice().header.pending.load(std::memory_order_acquire);
+  if (bits == 0) return;
+  if (!stepping_.test_and_set(std::memory_order_acquire)) {
+    if ((bits & kPendingTimer) != 0) run_timers();
+    if ((bits & kPendingWork) != 0) run_work();
+    if ((bits & kPendingError) != 0) check_failed();
+    stepping_.clear(std::memory_order_release);
+  }
+  settle();
+}
+
+// ---- the helper thread ----
+
+void Engine::Impl::helper() {
+  SliceHeader& h = slice().header;
+  std::uint64_t error_pause = 1'000'000;
+  while (!stop_.load(std::memory_order_acquire)) {
+    const std::uint32_t ticket = h.wake.load(std::memory_order_seq_cst);
+    step();
+    h.helper_sleeps.store(1, std::memory_order_seq_cst);
+    const std::uint32_t bits = h.pending.load(std::memory_order_seq_cst);
+    std::uint64_t pause = kNever;
+    if ((bits & kPendingTimer) != 0) {
+      const std::uint64_t now = device_clock(), at = next_deadline_.load();
+      pause = at <= now ? 0 : at - now;
+    }
+    if ((bits & kPendingError) != 0) {
+      pause = std::min(pause, error_pause);
+      error_pause = std::min<std::uint64_t>(error_pause * 2, 50'000'000);
+    } else {
+      error_pause = 1'000'000;
+    }
+    if ((bits & (kPendingWork | kPendingAttention | kPendingIrq)) != 0) pause = 0;
+    if (pause != 0 && !stop_.load()) {
+      timespec t{static_cast<time_t>(pause / 1'000'000'000), static_cast<long>(pause % 1'000'000'000)};
+      syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&h.wake), FUTEX_WAIT, ticket, pause == kNever ? nullptr : &t,
+              nullptr, 0);
+    }
+    h.helper_sleeps.store(0, std::memory_order_seq_cst);
+  }
+}
+
+void Engine::Impl::start_helper() {
+  std::lock_guard guard(helper_mutex_);
+  if (helper_.joinable() || pid_ != getpid()) return;
+  // Signals are for the program's own threads.
+  sigset_t all, old;
+  sigfillset(&all);
+  for (const int keep : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigdelset(&all, keep);
+  pthread_sigmask(SIG_BLOCK, &all, &old);
+  try {
+    helper_ = std::thread([this] { helper(); });
+    pthread_setname_np(helper_.native_handle(), "verbena");
+  } catch (const std::system_error&) {
+    // Without it passive targets wait for the next call into the library.
+  }
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+}
+
+void Engine::Impl::stop_helper() {
+  std::lock_guard guard(helper_mutex_);
+  if (!helper_.joinable()) return;
+  stop_.store(true);
+  wake_helper(nic_.self());
+  helper_.join();
+}
+
+void Engine::Impl::abandon() {
+  // The thread exists in the parent only; its handle must not be joined or destroyed here.
+  pid_ = 0;
+  new (&helper_) std::thread();
+}
+
+}  // namespace verbena::device

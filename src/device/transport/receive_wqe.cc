@@ -1,0 +1,112 @@
+#include "device/transport/receive_wqe.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "device/memory/transfer.h"
+#include "prm/doorbell.h"
+#include "prm/wqe.h"
+
+namespace verbena::device {
+
+std::uint32_t posted(Peer& owner, const Ring& ring, std::uint64_t dbrec_va, std::uint16_t consumed,
+                     std::uint16_t* producer) {
+  std::byte record[4];
+  if (const std::byte* p = owner.in_arena(dbrec_va, 4); p != nullptr) [[likely]] {
+    const std::uint32_t v = __atomic_load_n(reinterpret_cast<const std::uint32_t*>(p), __ATOMIC_ACQUIRE);
+    std::memcpy(record, &v, 4);
+  } else if (read_memory(&owner, dbrec_va, record, sizeof record) != Moved::ok) {
+    return 0;
+  }
+  const auto counter = static_cast<std::uint16_t>(prm::load_be32(record));
+  const std::uint16_t count = counter - consumed;
+  if (ring.log_entries > 16 || count > 1u << ring.log_entries) return 0;
+  if (producer != nullptr) *producer = counter;
+  return count;
+}
+
+bool ReceiveQueue::parse(std::uint64_t va, unsigned bytes, bool srq, ReceiveWqe& wqe) {
+  alignas(16) std::byte raw[ReceiveWqe::kMaxSges * prm::DataSeg::size];
+  bytes = std::min<unsigned>(bytes, sizeof raw);
+  wqe.count = 0;
+  wqe.capacity = 0;
+  // Short lists are the rule: fetch the rest only if the first segments do not end the list.
+  unsigned have = std::min(bytes, 64u);
+  if (read_memory(&owner_, va, raw, have) != Moved::ok) return false;
+  for (unsigned at = srq ? prm::SrqNextSeg::size : 0; at + prm::DataSeg::size <= bytes; at += prm::DataSeg::size) {
+    if (at + prm::DataSeg::size > have) {
+      if (read_memory(&owner_, va + have, raw + have, bytes - have) != Moved::ok) return false;
+      have = bytes;
+    }
+    const prm::ConstView<prm::DataSeg> seg(raw + at);
+    const auto length = seg.get<prm::DataSeg::byte_count>();
+    const auto lkey = seg.get<prm::DataSeg::lkey>();
+    if (lkey == prm::kInvalidLkey) break;
+    if (length == 0) continue;
+    wqe.sge[wqe.count++] = {seg.get<prm::DataSeg::addr>(), lkey, length};
+    wqe.capacity += length;
+  }
+  return true;
+}
+
+bool ReceiveQueue::take_from_srq() {
+  if (qp_.srq >= kMaxSrqs) return false;
+  SrqContext& srq = owner_.slice->srqs[qp_.srq];
+  SharedGuard guard(srq.lock, me_);
+  if (!Nic::in_use(srq) || srq.ring.log_stride < 5 || srq.ring.log_stride > 12) return false;
+  const std::uint32_t left = posted(owner_, srq.ring, srq.dbrec_va, srq.consumed);
+  if (left == 0) return false;
+  const std::uint32_t mask = (1u << srq.ring.log_entries) - 1;
+  const std::uint16_t index = srq.head & mask;
+  std::byte next[prm::SrqNextSeg::size];
+  if (read_memory(&owner_, srq.ring.va + (std::uint64_t{index} << srq.ring.log_stride), next, sizeof next) != Moved::ok)
+    return false;
+  srq.head = static_cast<std::uint16_t>(prm::ConstView<prm::SrqNextSeg>(next).get<prm::SrqNextSeg::next_wqe_index>());
+  ++srq.consumed;
+  qp_.rx_srq_wqe = index;
+  const std::uint32_t limit = srq.limit.load(std::memory_order_relaxed);
+  if (limit != 0 && left - 1 < limit) {
+    srq.limit.store(0, std::memory_order_relaxed);
+    complete_.event(prm::EventType::srq_rq_limit, 0, srq.srqn);
+  }
+  return true;
+}
+
+bool ReceiveQueue::current(ReceiveWqe& wqe) {
+  if (uses_srq()) {
+    if ((qp_.rx_flags & kRxHasWqe) == 0) {
+      if (!take_from_srq()) return false;
+      qp_.rx_flags |= kRxHasWqe;
+    }
+    if (qp_.srq >= kMaxSrqs) return false;
+    const SrqContext& srq = owner_.slice->srqs[qp_.srq];
+    const std::uint32_t log_stride = std::min(srq.ring.log_stride, 12u), mask = (1u << (srq.ring.log_entries & 15)) - 1;
+    wqe.index = static_cast<std::uint16_t>(qp_.rx_srq_wqe & mask);
+    wqe.pdn = srq.pdn;
+    return parse(srq.ring.va + (std::uint64_t{wqe.index} << log_stride), 1u << log_stride, true, wqe);
+  }
+  if (qp_.rq.log_stride < 4 || qp_.rq.log_stride > 12 || qp_.rq_type == kRqTypeNone) return false;
+  if (qp_.rq_head == qp_.rq_tail_seen && (qp_.rx_flags & kRxHasWqe) == 0 &&
+      posted(owner_, qp_.rq, qp_.dbrec_va, qp_.rq_head, &qp_.rq_tail_seen) == 0)
+    return false;
+  qp_.rx_flags |= kRxHasWqe;
+  const std::uint32_t mask = (1u << (qp_.rq.log_entries & 31)) - 1;
+  wqe.index = qp_.rq_head;
+  wqe.pdn = qp_.pdn;
+  const std::uint64_t va = qp_.rq.va + (std::uint64_t{qp_.rq_head & mask} << qp_.rq.log_stride);
+  return parse(va, 1u << qp_.rq.log_stride, false, wqe);
+}
+
+void ReceiveQueue::release() {
+  if ((qp_.rx_flags & kRxHasWqe) == 0) return;
+  qp_.rx_flags &= ~kRxHasWqe;
+  if (!uses_srq()) {
+    ++qp_.rq_head;
+    const std::uint32_t mask = (1u << (qp_.rq.log_entries & 31)) - 1;
+    if (const std::byte* p = owner_.in_arena(
+            qp_.rq.va + (std::uint64_t{qp_.rq_head & mask} << (qp_.rq.log_stride & 31)), prm::DataSeg::size))
+      __builtin_prefetch(p);
+  }
+}
+
+}  // namespace verbena::device

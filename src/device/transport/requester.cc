@@ -1,0 +1,479 @@
+#include "device/transport/requester.h"
+
+#include <cstring>
+
+#include "device/memory/transfer.h"
+#include "device/transport/clock.h"
+#include "device/transport/vendor.h"
+#include "prm/doorbell.h"
+
+namespace verbena::device {
+
+using prm::BthOperation;
+using prm::BthService;
+using prm::CqeSyndrome;
+using prm::WqeOpcode;
+
+namespace {
+constexpr std::uint32_t kPsnMask = 0xffffff;
+constexpr std::uint64_t kLinkPayload = 256 << 10;  // between processes of one machine: a multiple of every MTU
+
+// RNR NAK timer codes (IBTA table 45) in microseconds.
+constexpr std::uint32_t kRnrMicroseconds[32] = {655360, 10,   20,   30,   40,   60,    80,    120,   160,    240,    320,
+                                                480,    640,  960,  1280, 1920, 2560,  3840,  5120,  7680,   10240,  15360,
+                                                20480,  30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520};
+}  // namespace
+
+std::uint32_t Requester::posted_blocks() {
+  std::byte record[4];
+  const std::uint64_t va = qp_.dbrec_va + 4;
+  if (const std::byte* p = self_.in_arena(va, 4); p != nullptr) [[likely]] {
+    const std::uint32_t v = __atomic_load_n(reinterpret_cast<const std::uint32_t*>(p), __ATOMIC_ACQUIRE);
+    std::memcpy(record, &v, sizeof v);
+  } else if (read_memory(&self_, va, record, sizeof record) != Moved::ok) {
+    return 0;
+  }
+  const auto producer = static_cast<std::uint16_t>(prm::load_be32(record));
+  const std::uint16_t count = producer - qp_.sq_head;
+  return qp_.sq.log_entries <= 15 && count <= 1u << qp_.sq.log_entries ? count : 0;
+}
+
+bool Requester::begin() {
+  const std::uint32_t available = posted_blocks();
+  if (available == 0) return false;
+  gathered_ = false;
+  local_memory_.clear();
+  have_wqe_ = true;
+  switch (wqe_.fetch(qp_, self_, qp_.sq_head, available)) {
+    case SendWqe::Fetch::ok:
+      break;
+    case SendWqe::Fetch::bad:
+      error(CqeSyndrome::local_qp_op_err, kVendorQpOperation);
+      return false;
+    case SendWqe::Fetch::unreadable:
+      error(CqeSyndrome::local_prot_err, prm::kVendorSyndromeLocalProtection);
+      return false;
+  }
+  if ((qp_.req_flags & kReqStarted) == 0) {
+    qp_.msg_psn = qp_.next_psn;
+    qp_.una_psn = qp_.next_psn;
+    qp_.wqe_offset = 0;
+  }
+  return true;
+}
+
+Progress Requester::run() {
+  for (;;) {
+    const auto state = static_cast<QpState>(qp_.state.load(std::memory_order_acquire));
+    if (state == QpState::err || state == QpState::sqer) {
+      engine_.flush_sq(qp_, deferred_);
+      return Progress::idle;
+    }
+    const bool started = (qp_.req_flags & kReqStarted) != 0;
+    if (state != QpState::rts && !(state == QpState::sqd && started)) return Progress::idle;
+    if (qp_.deadline_ns != 0) {
+      if (!timer_due()) return Progress::idle;
+      if (timer_expired() == Step::failed) continue;
+    }
+    if (budget_bytes_ <= 0 || budget_wqes_ <= 0) return posted_blocks() != 0 ? Progress::more : Progress::idle;
+    if (!have_wqe_ && !begin()) {
+      if (static_cast<QpState>(qp_.state.load()) != state) continue;  // a bad WQE moved us to an error state
+      return Progress::idle;
+    }
+    switch (execute()) {
+      case Step::next:
+        have_wqe_ = false;
+        --budget_wqes_;
+        break;
+      case Step::again:
+        break;
+      case Step::wait:
+        return Progress::idle;
+      case Step::failed:
+        have_wqe_ = false;
+        break;
+    }
+  }
+}
+
+Requester::Step Requester::execute() {
+  if (qp_.type == QpType::ud) return datagram();
+  switch (wqe_.opcode) {
+    case WqeOpcode::send:
+    case WqeOpcode::send_imm:
+    case WqeOpcode::send_inval:
+    case WqeOpcode::rdma_write:
+    case WqeOpcode::rdma_write_imm:
+      return send_or_write();
+    case WqeOpcode::rdma_read:
+      return read();
+    case WqeOpcode::atomic_cs:
+    case WqeOpcode::atomic_fa:
+      return atomic();
+    default:
+      return local_operation();
+  }
+}
+
+void Requester::fill_common(BthOperation op) {
+  packet_.opcode = prm::bth_opcode(qp_.type == QpType::rc   ? BthService::rc
+                                   : qp_.type == QpType::uc ? BthService::uc
+                                                            : BthService::ud,
+                                   op);
+  packet_.dest_qpn = qp_.dest_qpn;
+  packet_.src_qpn = qp_.qpn;
+  packet_.psn = qp_.next_psn;
+  packet_.solicited = false;
+  packet_.ack_request = qp_.type == QpType::rc;
+}
+
+std::uint64_t Requester::max_payload() const {
+  return engine_.trace != nullptr ? std::uint64_t{1} << log_mtu() : kLinkPayload;
+}
+
+Requester::Step Requester::send_or_write() {
+  if (!gathered_) {
+    if (wqe_.length > 1u << 31) return error(CqeSyndrome::local_length_err, kVendorLocalLength);
+    if (wqe_.gather(nic_, self_, qp_, kMkeyLocalRead, local_memory_) != KeyError::none)
+      return error(CqeSyndrome::local_prot_err, prm::kVendorSyndromeLocalProtection);
+    gathered_ = true;
+  }
+  const bool write = wqe_.opcode == WqeOpcode::rdma_write || wqe_.opcode == WqeOpcode::rdma_write_imm;
+  const bool imm = wqe_.opcode == WqeOpcode::send_imm || wqe_.opcode == WqeOpcode::rdma_write_imm;
+  const bool inv = wqe_.opcode == WqeOpcode::send_inval;
+  const std::uint64_t left = wqe_.length - std::min(qp_.wqe_offset, wqe_.length);
+  const std::uint64_t bytes = std::min(left, max_payload());
+  const bool first = qp_.wqe_offset == 0, last = bytes == left;
+  const auto base = static_cast<unsigned>(write ? BthOperation::rdma_write_first : BthOperation::send_first);
+  BthOperation op;
+  if (last && inv)
+    op = first ? BthOperation::send_only_inv : BthOperation::send_last_inv;
+  else  // first, middle, last, last+imm, only, only+imm lie in this order from `base`
+    op = static_cast<BthOperation>(base + (last ? (first ? 4 : 2) + (imm ? 1 : 0) : first ? 0 : 1));
+  fill_common(op);
+  packet_.solicited = last && wqe_.solicited;
+  packet_.immediate = packet_.invalidate = wqe_.immediate;
+  packet_.va = wqe_.raddr;
+  packet_.rkey = wqe_.rkey;
+  packet_.length = static_cast<std::uint32_t>(wqe_.length);
+  packet_.payload_bytes = static_cast<std::uint32_t>(bytes);
+  budget_bytes_ -= static_cast<std::int64_t>(bytes);
+  const Answer answer = deliver({&local_memory_, qp_.wqe_offset, bytes});
+  const std::uint32_t count = npsn(bytes);
+  if (qp_.type == QpType::uc) {
+    if (answer == Answer::source_fault)
+      return error(CqeSyndrome::local_prot_err, prm::kVendorSyndromeLocalProtection);
+    qp_.next_psn = (qp_.next_psn + count) & kPsnMask;
+  } else if (const Step step = take(answer, count); step != Step::next) {
+    return step;
+  }
+  if (!last) {
+    qp_.wqe_offset += bytes;
+    qp_.req_flags |= kReqStarted;
+    return Step::again;
+  }
+  finish();
+  return Step::next;
+}
+
+bool Requester::fits_cqe(std::uint64_t bytes) const {
+  if (qp_.cs_req == 0 || !wqe_.signaled || bytes == 0) return false;
+  return bytes <= (complete_.cqe_log(qp_.send_cq) == 7 && (qp_.cs_req & 0xf) == 2 ? 64u : 32u);
+}
+
+Requester::Step Requester::read() {
+  const bool to_cqe = fits_cqe(wqe_.length);
+  if (!gathered_) {
+    if (wqe_.length > 1u << 31) return error(CqeSyndrome::local_length_err, kVendorLocalLength);
+    if (!to_cqe && wqe_.gather(nic_, self_, qp_, kMkeyLocalWrite, local_memory_) != KeyError::none)
+      return error(CqeSyndrome::local_prot_err, prm::kVendorSyndromeLocalProtection);
+    gathered_ = true;
+  }
+  fill_common(BthOperation::rdma_read_request);
+  // A READ that a budget or a loss cut short goes on as a request for the rest, at the PSN of its next response.
+  packet_.psn = (qp_.msg_psn + static_cast<std::uint32_t>(qp_.wqe_offset >> log_mtu())) & kPsnMask;
+  packet_.va = wqe_.raddr + qp_.wqe_offset;
+  packet_.rkey = wqe_.rkey;
+  packet_.length = static_cast<std::uint32_t>(wqe_.length - qp_.wqe_offset);
+  packet_.payload_bytes = 0;
+  const PieceList none;
+  reply_.data.clear();
+  const Answer answer = deliver({&none, 0, 0});
+  if (const Step step = take(answer, 0); step != Step::next) return step;
+  qp_.next_psn = (qp_.msg_psn + npsn(wqe_.length)) & kPsnMask;
+  const std::uint64_t left = packet_.length;
+  if (reply_.packet.payload_bytes != left) return error(CqeSyndrome::bad_resp_err, kVendorBadResponse);
+  const std::uint64_t bytes = std::min(left, kLinkPayload);
+  alignas(64) std::byte small[64]{};
+  PieceList to_small;
+  if (to_cqe) to_small.add(nullptr, reinterpret_cast<std::uint64_t>(small), bytes);
+  switch (move(to_cqe ? to_small : local_memory_, qp_.wqe_offset, reply_.data, 0, bytes)) {
+    case Moved::ok:
+      break;
+    case Moved::destination_fault:
+      return error(CqeSyndrome::local_prot_err, prm::kVendorSyndromeLocalProtection);
+    case Moved::gone:
+      return lost();
+    default:
+      return error(CqeSyndrome::remote_op_err, kVendorRemoteOperation);
+  }
+  budget_bytes_ -= static_cast<std::int64_t>(bytes);
+  if (bytes != left) {
+    qp_.wqe_offset += bytes;
+    qp_.req_flags |= kReqStarted;
+    return Step::again;
+  }
+  finish(wqe_.length, to_cqe ? small : nullptr);
+  return Step::next;
+}
+
+Requester::Step Requester::atomic() {
+  if (!gathered_) {
+    if (wqe_.gather(nic_, self_, qp_, kMkeyLocalWrite, local_memory_) != KeyError::none)
+      return error(CqeSyndrome::local_prot_err, prm::kVendorSyndromeLocalProtection);
+    gathered_ = true;
+  }
+  fill_common(wqe_.opcode == WqeOpcode::atomic_cs ? BthOperation::compare_swap : BthOperation::fetch_add);
+  packet_.va = wqe_.raddr;
+  packet_.rkey = wqe_.rkey;
+  packet_.swap_add = wqe_.swap_add;
+  packet_.compare = wqe_.compare;
+  packet_.payload_bytes = 0;
+  const PieceList none;
+  const Answer answer = deliver({&none, 0, 0});
+  if (const Step step = take(answer, 1); step != Step::next) return step;
+  const bool to_cqe = fits_cqe(8);
+  alignas(64) std::byte small[64]{};
+  std::memcpy(small, &reply_.packet.original, 8);
+  if (!to_cqe) {
+    PieceList from;
+    from.add(nullptr, reinterpret_cast<std::uint64_t>(&reply_.packet.original), 8);
+    if (move(local_memory_, 0, from, 0, 8) != Moved::ok)
+      return error(CqeSyndrome::local_prot_err, prm::kVendorSyndromeLocalProtection);
+  }
+  finish(8, to_cqe ? small : nullptr);
+  return Step::next;
+}
+
+Requester::Step Requester::local_operation() {
+  if (wqe_.opcode == WqeOpcode::umr && !execute_umr(nic_, qp_, wqe_))
+    return error(CqeSyndrome::mw_bind_err, kVendorBind);
+  if (wqe_.opcode == WqeOpcode::local_inval && !execute_local_invalidate(nic_, qp_, wqe_.immediate))
+    return error(CqeSyndrome::mw_bind_err, kVendorBind);
+  finish();
+  return Step::next;
+}
+
+void Requester::finish(std::uint64_t bytes, const std::byte* inline_data) {
+  qp_.sq_head = static_cast<std::uint16_t>(qp_.sq_head + wqe_.blocks);
+  qp_.sq_done = qp_.sq_head;
+  qp_.ssn = (qp_.ssn + 1) & kPsnMask;
+  qp_.una_psn = qp_.next_psn;
+  qp_.wqe_offset = 0;
+  const bool drain = (qp_.req_flags & kReqDrainEvent) != 0;
+  qp_.req_flags = 0;
+  if (wqe_.signaled) {
+    CqeBuffer cqe;
+    const auto v = cqe.view();
+    auto format = prm::CqeFormat::no_inline;
+    if (inline_data != nullptr) {
+      format = bytes > 32 ? prm::CqeFormat::inline_64 : prm::CqeFormat::inline_32;
+      if (bytes > 32)
+        cqe.inline_data = inline_data;
+      else
+        std::memcpy(cqe.bytes, inline_data, 32);
+    }
+    v.set<prm::Cqe64::srqn_uidx>(qp_.user_index).set<prm::Cqe64::byte_cnt>(static_cast<std::uint32_t>(bytes));
+    v.set<prm::Cqe64::send_wqe_opcode>(static_cast<std::uint32_t>(wqe_.opcode)).set<prm::Cqe64::qpn>(qp_.qpn);
+    v.set<prm::Cqe64::wqe_counter>(wqe_.index);
+    v.set<prm::Cqe64::opcode>(prm::CqeOpcode::req).set<prm::Cqe64::format>(format);
+    complete_.post(qp_.send_cq, cqe, false);
+  }
+  if (drain) complete_.event(prm::EventType::sq_drained, 0, qp_.qpn);
+}
+
+// ---- answers ----
+
+Requester::Step Requester::take(Answer answer, std::uint32_t count) {
+  if (answer == Answer::none) return lost();
+  if (answer == Answer::source_fault) return error(CqeSyndrome::local_prot_err, prm::kVendorSyndromeLocalProtection);
+  const std::uint8_t syndrome = reply_.packet.syndrome;
+  if ((syndrome >> 5 & 3) != static_cast<unsigned>(prm::AethKind::ack)) [[unlikely]]
+    return take_nak(syndrome);
+  qp_.next_psn = (qp_.next_psn + count) & kPsnMask;
+  qp_.una_psn = qp_.next_psn;
+  qp_.retries_left = qp_.retry_count;
+  qp_.rnr_left = qp_.rnr_retry;
+  return Step::next;
+}
+
+Requester::Step Requester::take_nak(std::uint8_t syndrome) {
+  if ((syndrome >> 5 & 3) == static_cast<unsigned>(prm::AethKind::rnr_nak)) return rnr(syndrome & 0x1f);
+  switch (static_cast<prm::NakCode>(syndrome & 0x1f)) {
+    case prm::NakCode::psn_sequence_error:
+      return lost();
+    case prm::NakCode::invalid_request:
+      return error(CqeSyndrome::remote_inval_req_err, prm::kVendorSyndromeRemoteInvalidRequest);
+    case prm::NakCode::remote_access_error:
+      return error(CqeSyndrome::remote_access_err, prm::kVendorSyndromeRemoteAccess);
+    default:
+      return error(CqeSyndrome::remote_op_err, kVendorRemoteOperation);
+  }
+}
+
+Requester::Step Requester::lost() {
+  local_.peer = nullptr;  // look again: the peer may have come back as another process
+  qp_.req_flags |= kReqStarted;
+  if (qp_.ack_timeout == 0) {
+    qp_.deadline_ns = ~0ull;  // no timeout: waits until the QP is modified
+    qp_.timer = static_cast<std::uint8_t>(TimerKind::transport);
+    return Step::wait;
+  }
+  engine_.arm_timer(qp_, std::uint64_t{4096} << (qp_.ack_timeout & 0x1f), TimerKind::transport);
+  return Step::wait;
+}
+
+Requester::Step Requester::rnr(unsigned code) {
+  qp_.req_flags |= kReqStarted;
+  if (qp_.rnr_retry != 7) {
+    if (qp_.rnr_left == 0) return error(CqeSyndrome::rnr_retry_exc_err, kVendorRnrRetry);
+    --qp_.rnr_left;
+  }
+  engine_.arm_timer(qp_, std::uint64_t{kRnrMicroseconds[code]} * 1000, TimerKind::rnr);
+  return Step::wait;
+}
+
+bool Requester::timer_due() { return qp_.deadline_ns != ~0ull && device_clock() >= qp_.deadline_ns; }
+
+Requester::Step Requester::timer_expired() {
+  qp_.deadline_ns = 0;
+  if (static_cast<TimerKind>(qp_.timer) != TimerKind::transport) return Step::again;
+  if (qp_.retries_left != 0) {
+    --qp_.retries_left;
+    return Step::again;
+  }
+  if (!have_wqe_ && !begin()) return Step::failed;
+  return error(CqeSyndrome::transport_retry_exc_err, prm::kVendorSyndromeTransportRetry);
+}
+
+Requester::Step Requester::error(CqeSyndrome syndrome, std::uint8_t vendor) {
+  CqeBuffer cqe;
+  cqe.error()
+      .set<prm::ErrCqe::srqn>(qp_.user_index)
+      .set<prm::ErrCqe::vendor_err_synd>(vendor)
+      .set<prm::ErrCqe::syndrome>(syndrome)
+      .set<prm::ErrCqe::s_wqe_opcode>(static_cast<std::uint32_t>(wqe_.opcode))
+      .set<prm::ErrCqe::qpn>(qp_.qpn)
+      .set<prm::ErrCqe::wqe_counter>(wqe_.index)
+      .set<prm::ErrCqe::opcode>(prm::CqeOpcode::req_err);
+  complete_.post(qp_.send_cq, cqe, true);
+  qp_.sq_head = static_cast<std::uint16_t>(qp_.sq_head + wqe_.blocks);
+  qp_.sq_done = qp_.sq_head;
+  qp_.wqe_offset = 0;
+  qp_.req_flags = 0;
+  qp_.deadline_ns = 0;
+  have_wqe_ = false;
+  if (qp_.type == QpType::rc) {
+    engine_.fail(qp_, deferred_);
+  } else {
+    qp_.state.store(static_cast<std::uint32_t>(QpState::sqer), std::memory_order_release);
+    engine_.flush_sq(qp_, deferred_);
+  }
+  return Step::failed;
+}
+
+// ---- the way out ----
+
+Answer Requester::deliver(const Payload& payload) {
+  if (!engine_.resolve(qp_, local_)) return Answer::none;
+  Way& way = *local_.way;
+  packet_.address = &way.address;
+  if (engine_.trace) [[unlikely]]
+    engine_.trace->packet(nic_.config().host, nic_.segment().device_index, qp_.port, packet_, payload, 1u << log_mtu());
+  Responder responder(*way.nic, *local_.peer, *local_.remote, engine_.me(), deferred_);
+  const Answer answer = responder.receive(packet_, payload, reply_);
+  if (engine_.trace && answer == Answer::packet) [[unlikely]] {
+    fabric::Address back = way.address;
+    std::swap(back.sgid, back.dgid);
+    std::swap(back.smac, back.dmac);
+    reply_.packet.address = &back;
+    engine_.trace->packet(engine_.host_name(way.host), way.device, way.port, reply_.packet,
+                          {&reply_.data, 0, reply_.packet.payload_bytes}, 1u << log_mtu());
+  }
+  return answer;
+}
+
+Requester::Step Requester::datagram() {
+  if (wqe_.opcode == WqeOpcode::nop) {
+    finish();
+    return Step::next;
+  }
+  if (wqe_.length > 1u << (qp_.log_mtu >= 8 && qp_.log_mtu <= 12 ? qp_.log_mtu : 12))
+    return error(CqeSyndrome::local_length_err, kVendorLocalLength);
+  if (wqe_.gather(nic_, self_, qp_, kMkeyLocalRead, local_memory_) != KeyError::none)
+    return error(CqeSyndrome::local_prot_err, prm::kVendorSyndromeLocalProtection);
+  const prm::ConstView<prm::UdAdrsVector> av(wqe_.address_vector);
+  Path path{};
+  const auto rgid = av.bytes<prm::UdAdrsVector::rgid_rip>();
+  const auto rmac = av.bytes<prm::UdAdrsVector::rmac>();
+  std::memcpy(path.rgid, rgid.data(), rgid.size());
+  std::memcpy(path.rmac, rmac.data(), rmac.size());
+  path.port = qp_.port;
+  path.sgid_index = static_cast<std::uint8_t>(av.get<prm::UdAdrsVector::src_addr_index>());
+  path.hop_limit = static_cast<std::uint8_t>(av.get<prm::UdAdrsVector::hop_limit>());
+  path.traffic_class = static_cast<std::uint8_t>(av.get<prm::UdAdrsVector::tclass>());
+  path.flow_label = av.get<prm::UdAdrsVector::flow_label>();
+  path.sl = static_cast<std::uint8_t>(av.get<prm::UdAdrsVector::sl_eth_prio>());
+  path.udp_sport = static_cast<std::uint16_t>(av.get<prm::UdAdrsVector::rlid_udp_sport>());
+  fill_common(wqe_.opcode == WqeOpcode::send_imm ? BthOperation::send_only_imm : BthOperation::send_only);
+  packet_.dest_qpn = av.get<prm::UdAdrsVector::destination_qp_dct>();
+  const std::uint32_t qkey = av.get<prm::UdAdrsVector::qkey>();
+  packet_.qkey = (qkey & 0x80000000u) != 0 ? qp_.qkey : qkey;
+  packet_.solicited = wqe_.solicited;
+  packet_.immediate = wqe_.immediate;
+  packet_.payload_bytes = static_cast<std::uint32_t>(wqe_.length);
+  const Payload payload{&local_memory_, 0, wqe_.length};
+  Way way;
+  Answer answer = Answer::none;
+  if (engine_.address_from(path, way)) {
+    packet_.address = &way.address;
+    if (engine_.trace) [[unlikely]]
+      engine_.trace->packet(nic_.config().host, nic_.segment().device_index, qp_.port, packet_, payload, 4096);
+    if (way.multicast) {
+      send_multicast(payload, way);
+    } else if (way.nic != nullptr) {
+      const auto found = way.nic->find_qp(packet_.dest_qpn);
+      if (found && way.nic->alive(*found.peer))
+        answer = Responder(*way.nic, *found.peer, *found.context, engine_.me(), deferred_)
+                     .receive(packet_, payload, reply_);
+    }
+  }
+  if (answer == Answer::source_fault)
+    return error(CqeSyndrome::local_prot_err, prm::kVendorSyndromeLocalProtection);
+  qp_.next_psn = (qp_.next_psn + 1) & kPsnMask;
+  budget_bytes_ -= static_cast<std::int64_t>(wqe_.length);
+  finish();
+  return Step::next;
+}
+
+// Every member of the group gets a copy, on every host, except the QP that sends.
+void Requester::send_multicast(const Payload& payload, const Way& way) {
+  const auto deliver_on = [&](NicMap& nic) {
+    NicSegment& segment = nic.segment();
+    const unsigned top = std::min<unsigned>(segment.multicast_top.load(), kMulticastGroups);
+    for (unsigned g = 0; g < top; ++g) {
+      const MulticastGroup& group = segment.multicast[g];
+      const std::uint32_t count = std::min<std::uint32_t>(group.members.load(std::memory_order_acquire), kMulticastMembers);
+      if (count == 0 || std::memcmp(group.gid, way.address.dgid.data(), sizeof group.gid) != 0) continue;
+      for (std::uint32_t i = 0; i < count; ++i) {
+        const auto found = nic.find_qp(group.qpn[i] & 0xffffff);
+        if (!found || found.context->qpn == qp_.qpn || !nic.alive(*found.peer)) continue;
+        packet_.dest_qpn = found.context->qpn;
+        Responder(nic, *found.peer, *found.context, engine_.me(), deferred_).receive(packet_, payload, reply_);
+      }
+    }
+  };
+  engine_.for_each_nic(deliver_on);
+}
+
+}  // namespace verbena::device

@@ -1,0 +1,73 @@
+// The requester half of a QP: executes send WQEs, makes packets, takes answers, retries.
+// Threads: one at a time, under the QP's sq_lock; lives for one kick.
+#pragma once
+
+#include "device/transport/impl.h"
+
+namespace verbena::device {
+
+class Requester {
+ public:
+  Requester(Engine::Impl& engine, QpContext& qp, QpLocal& local, Deferred& deferred)
+      : engine_(engine),
+        nic_(engine.nic()),
+        self_(engine.nic().self()),
+        qp_(qp),
+        local_(local),
+        deferred_(deferred),
+        complete_(self_, engine.me(), deferred) {}
+
+  Progress run();
+
+ private:
+  enum class Step : std::uint8_t { next, again, wait, failed };
+  Step execute();
+  Step send_or_write();
+  Step read();
+  Step atomic();
+  Step datagram();
+  Step local_operation();
+  Step take(Answer answer, std::uint32_t npsn);
+  Step take_nak(std::uint8_t syndrome);
+  Step lost();
+  Step rnr(unsigned timer_code);
+  Step error(prm::CqeSyndrome syndrome, std::uint8_t vendor);
+  bool timer_due();
+  Step timer_expired();
+
+  std::uint32_t posted_blocks();
+  bool begin();
+  void finish(std::uint64_t bytes = 0, const std::byte* inline_data = nullptr);
+  Answer deliver(const Payload& payload);
+  void send_multicast(const Payload& payload, const Way& way);
+  void fill_common(prm::BthOperation op);
+  unsigned log_mtu() const { return qp_.log_mtu >= 8 && qp_.log_mtu <= 12 ? qp_.log_mtu : 10; }
+  std::uint32_t npsn(std::uint64_t bytes) const {
+    return bytes == 0 ? 1 : static_cast<std::uint32_t>((bytes + (1u << log_mtu()) - 1) >> log_mtu());
+  }
+  std::uint64_t max_payload() const;
+  bool fits_cqe(std::uint64_t bytes) const;
+
+  Engine::Impl& engine_;
+  Nic& nic_;
+  Peer& self_;
+  QpContext& qp_;
+  QpLocal& local_;
+  Deferred& deferred_;
+  Completer complete_;
+
+  SendWqe wqe_;
+  bool have_wqe_ = false;
+  bool gathered_ = false;
+  PieceList local_memory_;   // what the WQE's data segments say
+  fabric::Packet packet_;
+  Reply reply_;
+  std::int64_t budget_bytes_ = 256 << 10;
+  int budget_wqes_ = 64;
+};
+
+// UMR and LOCAL_INVAL work requests; false: the bind failed (CqeSyndrome::mw_bind_err).
+bool execute_umr(Nic& nic, QpContext& qp, const SendWqe& wqe);
+bool execute_local_invalidate(Nic& nic, QpContext& qp, std::uint32_t key);
+
+}  // namespace verbena::device

@@ -1,0 +1,93 @@
+// The responder half of a QP: takes request packets, places data, answers. It runs in the sender's thread, on the
+// target's shared context, under the target's rx_lock.
+//
+// Threads: any.
+#pragma once
+
+#include <cstdint>
+
+#include "device/memory/pieces.h"
+#include "device/memory/translate.h"
+#include "device/shared/nic.h"
+#include "device/transport/completion.h"
+#include "device/transport/receive_wqe.h"
+#include "fabric/packet.h"
+#include "prm/wire.h"
+
+namespace verbena::device {
+
+// What a packet carries: bytes at offset `at` of a gather list.
+struct Payload {
+  const PieceList* pieces;
+  std::uint64_t at;
+  std::uint64_t bytes;
+};
+
+enum class Answer : std::uint8_t {
+  none,          // dropped: as if the wire had lost it, or nothing to say (UC, UD)
+  packet,        // Reply::packet holds an ACK, a NAK or a response
+  source_fault   // the sender's own memory could not be read: its local protection error
+};
+
+struct Reply {
+  fabric::Packet packet;
+  PieceList data;  // READ response: where the bytes lie
+};
+
+class Responder {
+ public:
+  Responder(NicMap& nic, Peer& owner, QpContext& qp, std::uint32_t me, Deferred& deferred)
+      : nic_(nic), owner_(owner), qp_(qp), me_(me), deferred_(deferred), complete_(owner, me, deferred) {}
+
+  // Handles one packet; takes and releases rx_lock.
+  Answer receive(const fabric::Packet& packet, const Payload& payload, Reply& reply);
+
+  // For state changes, with rx_lock held: completes every posted receive WQE with a flush error.
+  void flush();
+
+ private:
+  enum class Sequence { expected, duplicate, ahead };
+  Answer receive_connected(const fabric::Packet& packet, const Payload& payload, Reply& reply);
+  Answer receive_datagram(const fabric::Packet& packet, const Payload& payload);
+  bool accepts(const fabric::Packet& packet);
+
+  Answer request(prm::BthOperation op, const fabric::Packet& packet, const Payload& payload, Reply& reply);
+  Answer send(prm::BthOperation op, const fabric::Packet& packet, const Payload& payload, Reply& reply);
+  Answer write(prm::BthOperation op, const fabric::Packet& packet, const Payload& payload, Reply& reply);
+  Answer read(const fabric::Packet& packet, Reply& reply);
+  Answer atomic(prm::BthOperation op, const fabric::Packet& packet, Reply& reply);
+  Answer duplicate(prm::BthOperation op, const fabric::Packet& packet, Reply& reply);
+  bool in_order(prm::BthOperation op) const;
+  bool start_write(const fabric::Packet& packet);
+  bool invalidate(std::uint32_t rkey);
+  void resync(prm::BthOperation op, const fabric::Packet& packet);
+
+  // Scatters `payload` behind what the message already placed.
+  enum class Scatter { ok, too_long, protection, source_fault, gone };
+  Scatter scatter(const ReceiveWqe& wqe, std::uint64_t offset, const Payload& payload);
+  bool fits_cqe(std::uint64_t bytes, bool only) const;
+  void finish_receive(const ReceiveWqe& wqe, const fabric::Packet& packet, prm::CqeOpcode opcode, std::uint64_t bytes,
+                      const Payload* into_cqe);
+  void receive_error(const ReceiveWqe& wqe, prm::CqeSyndrome syndrome, std::uint8_t vendor);
+  void note_outcome(const fabric::Packet& packet, std::uint32_t npsn, bool message_done);
+
+  Answer ack(Reply& reply, std::uint32_t psn);
+  Answer nak(Reply& reply, prm::NakCode code);
+  Answer rnr(Reply& reply);
+  // An error that ends the connection: NAK, the error state, the event.
+  Answer fatal(Reply& reply, prm::NakCode code);
+  void to_error();
+
+  std::uint32_t npsn(std::uint64_t bytes) const;
+  std::uint32_t pd() const { return receive_pd_; }
+
+  NicMap& nic_;
+  Peer& owner_;
+  QpContext& qp_;
+  std::uint32_t me_;
+  Deferred& deferred_;
+  Completer complete_;
+  std::uint32_t receive_pd_ = 0;
+};
+
+}  // namespace verbena::device

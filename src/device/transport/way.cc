@@ -1,0 +1,127 @@
+// From a QP's path to the peer's context: the fabric's answer, kept per QP.
+#include <cstring>
+
+#include "device/transport/impl.h"
+#include "fabric/frame.h"
+
+namespace verbena::device {
+
+NicMap* Engine::Impl::visit(std::uint32_t host, std::uint8_t device) {
+  const NicSegment& own = nic_.segment();
+  if (host == own.host_index && device == own.device_index) return &nic_;
+  std::lock_guard guard(visits_mutex_);
+  auto& slot = visits_[std::uint64_t{host} << 8 | device];
+  if (!slot) {
+    auto opened = NicMap::visit(nic_.run_dir(), registry_->host_name(host), device);
+    if (!opened) return nullptr;
+    slot = std::move(*opened);
+  }
+  return slot.get();
+}
+
+void Engine::Impl::for_each_nic(const std::function<void(NicMap&)>& visitor) {
+  std::vector<NicMap*> all;
+  const std::uint64_t version = registry_->version();
+  bool look = false;
+  {
+    std::lock_guard guard(visits_mutex_);
+    look = !all_visited_ || all_visited_version_ != version;
+    all_visited_ = true;
+    all_visited_version_ = version;
+  }
+  if (look)
+    for (std::uint32_t host = 0; !registry_->host_name(host).empty(); ++host)
+      for (std::uint8_t device = 0; device < 8; ++device) visit(host, device);
+  all.push_back(&nic_);
+  {
+    std::lock_guard guard(visits_mutex_);
+    for (auto& [key, map] : visits_)
+      if (map) all.push_back(map.get());
+  }
+  for (NicMap* map : all) visitor(*map);
+}
+
+std::string Engine::Impl::host_name(std::uint32_t host) const { return registry_->host_name(host); }
+
+bool Engine::Impl::address_from(const Path& path, Way& way) {
+  const NicSegment& segment = nic_.segment();
+  const unsigned port = path.port - 1u;
+  if (port >= kMaxPorts || port >= segment.ports_count || segment.ports[port].state.load() != 4) return false;
+  const GidEntry& source = segment.gids[port][path.sgid_index];
+  const auto type = static_cast<GidType>(source.type.load(std::memory_order_acquire));
+  if (type != GidType::roce_v1 && type != GidType::roce_v2) return false;
+  fabric::Address& a = way.address;
+  std::memcpy(a.sgid.data(), source.gid, 16);
+  std::memcpy(a.dgid.data(), path.rgid, 16);
+  std::memcpy(a.smac.data(), source.mac, 6);
+  std::memcpy(a.dmac.data(), path.rmac, 6);
+  a.carrier = type == GidType::roce_v1  ? fabric::Carrier::roce_v1
+              : source.l3_is_ipv6 != 0 ? fabric::Carrier::roce_v2_ipv6
+                                       : fabric::Carrier::roce_v2_ipv4;
+  a.hop_limit = path.hop_limit;
+  a.traffic_class = path.traffic_class;
+  a.sl = path.sl;
+  a.flow_label = path.flow_label;
+  a.udp_sport = path.udp_sport != 0 ? path.udp_sport : fabric::flow_label_to_udp_sport(path.flow_label);
+  way.multicast = a.dgid[0] == 0xff;
+  way.nic = nullptr;
+  if (way.multicast) return true;
+  const auto route = registry_->find(a.dgid);
+  if (!route) return true;
+  way.host = route->host;
+  way.device = route->device;
+  way.port = route->port;
+  way.nic = visit(route->host, route->device);
+  if (way.nic == nullptr) return true;
+  const NicSegment& there = way.nic->segment();
+  if (way.port == 0 || way.port > kMaxPorts || there.ports[way.port - 1].state.load() != 4) way.nic = nullptr;
+  return true;
+}
+
+bool Engine::Impl::find_way(QpContext& qp, QpLocal& local) {
+  const std::uint64_t version = registry_->version() + 1;
+  if (local.way != nullptr && local.way_version == version) [[likely]]
+    return local.way->nic != nullptr;
+  if (local.way == nullptr) local.way = new Way;
+  Path path = qp.path;
+  if (path.port == 0) path.port = qp.port;
+  if (path.udp_sport == 0 && path.flow_label == 0) {
+    // As Linux does: both QP numbers folded, so that flows spread over paths.
+    std::uint64_t v = std::uint64_t{qp.qpn} * qp.dest_qpn;
+    v ^= v >> 20;
+    v ^= v >> 40;
+    path.udp_sport = fabric::flow_label_to_udp_sport(v & 0xfffff);
+  }
+  local.peer = nullptr;
+  if (!address_from(path, *local.way)) {
+    local.way->nic = nullptr;
+    return false;
+  }
+  local.way_version = version;
+  return local.way->nic != nullptr;
+}
+
+bool Engine::Impl::resolve(QpContext& qp, QpLocal& local) {
+  if (!find_way(qp, local)) return false;
+  if (local.peer != nullptr &&
+      local.remote->generation.load(std::memory_order_relaxed) == local.remote_generation &&
+      local.way->nic->alive(*local.peer)) [[likely]]
+    return true;
+  local.peer = nullptr;
+  const auto found = local.way->nic->find_qp(qp.dest_qpn);
+  if (!found || !local.way->nic->alive(*found.peer)) return false;
+  const std::uint32_t generation = found.context->generation.load(std::memory_order_acquire);
+  if ((generation & 1) == 0) return false;
+  local.peer = found.peer;
+  local.remote = found.context;
+  local.remote_generation = generation;
+  return true;
+}
+
+void Engine::Impl::invalidate_way(QpContext& qp) {
+  QpLocal& l = local(qp);
+  l.way_version = 0;
+  l.peer = nullptr;
+}
+
+}  // namespace verbena::device
