@@ -88,7 +88,10 @@ void Completer::overrun(CqContext& cq) {
 void Completer::post(std::uint32_t cq_index, CqeBuffer& cqe, bool solicited) {
   if (cq_index >= kMaxCqs) return;
   CqContext& cq = owner_.slice->cqs[cq_index];
-  cqe.view().set<prm::Cqe64::timestamp>(device_clock());
+  const auto opcode = cqe.view().get<prm::Cqe64::opcode>();
+  // An error entry has its syndromes where others have the timestamp.
+  if (opcode != prm::CqeOpcode::req_err && opcode != prm::CqeOpcode::resp_err)
+    cqe.view().set<prm::Cqe64::timestamp>(device_clock());
   SharedGuard guard(cq.lock, me_);
   if (!Nic::in_use(cq) || cq.ring.log_entries > kMaxLogEntries || (cq.cqe_bytes_log != 6 && cq.cqe_bytes_log != 7)) return;
   if (!has_room(cq) && !cq.overrun_ignore) [[unlikely]]

@@ -35,7 +35,10 @@ Engine::Impl::Impl(Nic& nic) : nic_(nic), pid_(getpid()) {
 }
 
 Engine::Impl::~Impl() {
-  if (pid_ != getpid()) return;
+  if (pid_ != getpid()) {
+    abandon();
+    return;
+  }
   stop_helper();
   munmap(locals_, kLocalsBytes);
 }

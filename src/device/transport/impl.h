@@ -64,7 +64,8 @@ class Engine::Impl {
   // Looks at interrupts and attention that arose while locks were held. No locks held.
   void settle();
 
-  void step();
+  void step();  // by the program
+  void work();  // the same by the helper
   void start_helper();
   void stop_helper();
   void abandon();
@@ -120,6 +121,7 @@ class Engine::Impl {
   std::vector<std::uint32_t> failed_;
   std::uint64_t failed_checked_ns_ = 0;
 
+  std::atomic<std::uint64_t> turns_{0};  // grows while the program polls
   std::atomic_flag stepping_ = ATOMIC_FLAG_INIT;
   std::mutex helper_mutex_;
   std::thread helper_;

@@ -13,6 +13,7 @@ namespace verbena::device {
 namespace {
 constexpr std::uint64_t kFailedCheckNs = 10'000;
 constexpr std::uint64_t kNever = ~0ull;
+constexpr std::uint64_t kPollerPauseNs = 300'000;  // how long the helper leaves work to a program that polls
 }  // namespace
 
 void Engine::Impl::queue_work(QpContext& qp) {
@@ -132,6 +133,11 @@ void Engine::Impl::check_failed() {
 }
 
 void Engine::Impl::step() {
+  turns_.store(turns_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  work();
+}
+
+void Engine::Impl::work() {
   const std::uint32_t bits = slice().header.pending.load(std::memory_order_acquire);
   if (bits == 0) return;
   if (!stepping_.test_and_set(std::memory_order_acquire)) {
@@ -147,10 +153,13 @@ void Engine::Impl::step() {
 
 void Engine::Impl::helper() {
   SliceHeader& h = slice().header;
-  std::uint64_t error_pause = 1'000'000;
+  std::uint64_t error_pause = 1'000'000, turns_seen = turns_.load();
   while (!stop_.load(std::memory_order_acquire)) {
     const std::uint32_t ticket = h.wake.load(std::memory_order_seq_cst);
-    step();
+    const std::uint64_t turns = turns_.load(std::memory_order_relaxed);
+    const bool polled = turns != turns_seen;
+    turns_seen = turns;
+    if (!polled) work();
     h.helper_sleeps.store(1, std::memory_order_seq_cst);
     const std::uint32_t bits = h.pending.load(std::memory_order_seq_cst);
     std::uint64_t pause = kNever;
@@ -165,6 +174,8 @@ void Engine::Impl::helper() {
       error_pause = 1'000'000;
     }
     if ((bits & (kPendingWork | kPendingAttention | kPendingIrq)) != 0) pause = 0;
+    // Somebody polls: two threads on the same queues only get into each other's way.
+    if (pause != kNever && polled) pause = std::max(pause, kPollerPauseNs);
     if (pause != 0 && !stop_.load()) {
       timespec t{static_cast<time_t>(pause / 1'000'000'000), static_cast<long>(pause % 1'000'000'000)};
       syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&h.wake), FUTEX_WAIT, ticket, pause == kNever ? nullptr : &t,

@@ -196,7 +196,7 @@ Requester::Step Requester::read() {
   packet_.rkey = wqe_.rkey;
   packet_.length = static_cast<std::uint32_t>(wqe_.length - qp_.wqe_offset);
   packet_.payload_bytes = 0;
-  const PieceList none;
+  const PieceList none{};
   reply_.data.clear();
   const Answer answer = deliver({&none, 0, 0});
   if (const Step step = take(answer, 0); step != Step::next) return step;
@@ -239,7 +239,7 @@ Requester::Step Requester::atomic() {
   packet_.swap_add = wqe_.swap_add;
   packet_.compare = wqe_.compare;
   packet_.payload_bytes = 0;
-  const PieceList none;
+  const PieceList none{};
   const Answer answer = deliver({&none, 0, 0});
   if (const Step step = take(answer, 1); step != Step::next) return step;
   const bool to_cqe = fits_cqe(8);
