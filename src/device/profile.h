@@ -47,7 +47,7 @@ struct Limits {
   unsigned max_wqe_sz_sq = 1024;   // bytes
   unsigned max_wqe_sz_rq = 512;    // bytes: 32 data segments
   unsigned max_uar = 1u << 16;
-  unsigned max_q_counters = 256;
+  unsigned max_q_counters = 255;
   unsigned completion_vectors = 8;
 };
 
