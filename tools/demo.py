@@ -58,7 +58,7 @@ def main():
             show("one of its packets:  $ tshark -r demo.pcapng -O infiniband", "\n".join(first.splitlines()[:34]))
         else:
             good = False
-    print("\n" + ("Both programs come from Debian, unmodified; the NIC was ours." if good else "The demo did not work."))
+    print("\n" + ("Both programs are Debian's, unmodified; the NIC was ours." if good else "The demo did not work."))
     return 0 if good else 1
 
 

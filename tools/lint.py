@@ -18,6 +18,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LINES_MAX = 600
 COLUMNS_MAX = 120
+TABLE_COLUMNS_MAX = 170  # rows of X-macro tables, where a sentence stands beside its number
 
 # folder -> folders it may include besides itself; "folder/file.h" allows just that header.
 LAYERS = {
@@ -30,6 +31,7 @@ LAYERS = {
     "nic": ["kernel", "device", "uverbs", "fabric", "prm", "support"],
     "verbs": ["uverbs", "prm", "support"],
     "mlx5": ["verbs", "uverbs", "prm", "support"],
+    "preload": ["uverbs", "support"],
     "preload": ["uverbs", "support"],
     "cli": ["nic", "kernel", "device", "fabric", "uverbs", "prm", "support"],
 }
@@ -89,7 +91,7 @@ def check_text(path, text):
         if path.suffix in SOURCES | {".py"}:
             if "\t" in line:
                 yield f"{path}:{number}: text: tab"
-            if len(line) > COLUMNS_MAX:
+            if len(line) > (TABLE_COLUMNS_MAX if line.lstrip().startswith("X(") else COLUMNS_MAX):
                 yield f"{path}:{number}: text: {len(line)} columns; {COLUMNS_MAX} is the most"
         if MACHINE_PATH.search(line) and path.name != "lint.py":
             yield f"{path}:{number}: text: names a path of one machine"
