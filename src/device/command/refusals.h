@@ -105,7 +105,7 @@
   X(0x08000b, bad_param,      cq_op_mod,             "op_mod: MODIFY_CQ has 0 (fields) and 1 (resize)") \
   X(0x08000c, bad_param,      cq_modify_select,      "modify_field_select: names a field that cannot be modified") \
   X(0x08000d, bad_param,      cq_resize_select,      "resize_field_select: a resize names log_cq_size, and at most page_offset and log_page_size with it") \
-  X(0x08000e, exceed_lim,     cq_resize_unread,      "cqc.log_cq_size: more unread completions than the new queue holds") \
+  X(0x08000e, bad_size,       cq_resize_unread,      "cqc.log_cq_size: more unread completions than the new queue holds") \
   X(0x08000f, bad_res_state,  cq_resize_full,        "cqn: the old queue has no free entry to mark its end") \
   /* shared receive queues */ \
   X(0x090001, exceed_lim,     srq_none_left,         "all shared receive queues are in use (log_max_srq)") \

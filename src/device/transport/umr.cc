@@ -38,6 +38,11 @@ bool entry_is_sound(Nic& nic, const QpContext& qp, const prm::ConstView<prm::Klm
                    bytes == 0 ? std::uint64_t{1} << 31 : bytes, ignored) == KeyError::none;
 }
 
+// Inline lists come in blocks of 64 bytes; what is not needed of the last one is zero.
+bool is_padding(const prm::ConstView<prm::Klm>& klm) {
+  return klm.get<prm::Klm::byte_count>() == 0 && klm.get<prm::Klm::key>() == 0 && klm.get<prm::Klm::address>() == 0;
+}
+
 }  // namespace
 
 bool execute_umr(Nic& nic, QpContext& qp, const SendWqe& wqe) {
@@ -62,6 +67,10 @@ bool execute_umr(Nic& nic, QpContext& qp, const SendWqe& wqe) {
     entries = std::min({octowords, m->entries, static_cast<std::uint32_t>((wqe.bytes - at) / prm::Klm::size)});
     for (std::uint32_t i = 0; i < entries; ++i) {
       const prm::ConstView<prm::Klm> klm(wqe.raw + at + i * prm::Klm::size);
+      if (i != 0 && is_padding(klm)) {
+        entries = i;
+        break;
+      }
       if (!entry_is_sound(nic, qp, klm, flags)) return false;
     }
   } else if (octowords != 0) {
