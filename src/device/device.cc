@@ -1,6 +1,7 @@
 #include "device/device.h"
 
 #include <algorithm>
+#include <bitset>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
@@ -31,11 +32,43 @@ NicConfig config_of(const Profile& profile, const std::string& host, unsigned in
   return config;
 }
 
+// Interrupts that a command raises are delivered after it, when no lock of the command interface is held any more.
+class HeldInterrupts {
+ public:
+  explicit HeldInterrupts(const std::function<void(unsigned)>& deliver) : deliver_(deliver), outer_(current_) {
+    current_ = this;
+  }
+  ~HeldInterrupts() {
+    current_ = outer_;
+    for (unsigned vector = 0; vector < pending_.size(); ++vector)
+      if (pending_[vector] && deliver_) deliver_(vector);
+  }
+  HeldInterrupts(const HeldInterrupts&) = delete;
+  HeldInterrupts& operator=(const HeldInterrupts&) = delete;
+
+  // True if this thread executes a command, which then delivers the interrupt.
+  static bool hold(unsigned vector) {
+    if (!current_ || vector >= kVectors) return false;
+    current_->pending_.set(vector);
+    return true;
+  }
+
+ private:
+  static constexpr unsigned kVectors = 128;
+  static thread_local HeldInterrupts* current_;
+  const std::function<void(unsigned)>& deliver_;
+  HeldInterrupts* outer_;
+  std::bitset<kVectors> pending_;
+};
+thread_local HeldInterrupts* HeldInterrupts::current_ = nullptr;
+
 // The device of one process: its slice of the NIC, the engine that runs it, the command interface.
 class AttachedDevice final : public Device {
  public:
   AttachedDevice(const Profile& profile, std::unique_ptr<Nic> nic)
       : nic_(std::move(nic)), engine_(*nic_), commands_(profile, *nic_, engine_) {
+    for (unsigned i = 0; i < profile.lag_ports(); ++i)
+      if (!profile.port[i].up) take_down(nic_->segment().ports[i]);
     engine_.start_helper();
   }
 
@@ -49,11 +82,15 @@ class AttachedDevice final : public Device {
       copy = large;
     }
     std::memcpy(copy.data(), in.data(), copy.size());
+    const HeldInterrupts held(handler_);
     command::execute(commands_, copy, out);
   }
 
   void set_interrupt_handler(std::function<void(unsigned)> handler) override {
-    engine_.set_interrupt_handler(std::move(handler));
+    handler_ = std::move(handler);
+    engine_.set_interrupt_handler([this](unsigned vector) {
+      if (!HeldInterrupts::hold(vector)) handler_(vector);
+    });
   }
   void eq_doorbell(std::uint32_t eqn, std::uint32_t ci, bool arm) override {
     if (EqContext* eq = nic_->own_eq(eqn)) engine_.eq_doorbell(*eq, ci, arm);
@@ -75,7 +112,14 @@ class AttachedDevice final : public Device {
   }
 
  private:
+  static void take_down(PortState& port) {
+    constexpr std::uint8_t kIbDown = 1, kPhysDisabled = 3;
+    port.state.store(kIbDown);
+    port.phys_state.store(kPhysDisabled);
+  }
+
   static constexpr std::size_t kSmall = 0x400;
+  std::function<void(unsigned)> handler_;
   std::unique_ptr<Nic> nic_;
   Engine engine_;
   command::State commands_;

@@ -141,7 +141,7 @@ void read_limits(Reader& r, const toml::table& t, Limits& l) {
   r.number(t, in, "max_wqe_sz_rq", 32, 512, l.max_wqe_sz_rq);
   r.number(t, in, "max_uar", 4, 1 << 20, l.max_uar);
   r.number(t, in, "max_q_counters", 1, 255, l.max_q_counters);
-  r.number(t, in, "completion_vectors", 1, 64, l.completion_vectors);
+  r.number(t, in, "completion_vectors", 1, 31, l.completion_vectors);
 }
 
 template <int Family, std::size_t N>
