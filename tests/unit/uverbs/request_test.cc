@@ -1,0 +1,103 @@
+#include "uverbs/request.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "uverbs/bundle.h"
+
+namespace verbena::uverbs {
+namespace {
+
+constexpr AttrSpec kAttrs[] = {
+    in_attr(1, 4),
+    {2, AttrKind::ptr_in, false, 4, 12, true, 0, AttrAccess::read},
+    out_attr(3, 8, false),
+    object_attr(4, 1, AttrAccess::read, false),
+    flags_attr(5),
+};
+constexpr MethodSpec kMethod{1, 2, kAttrs, true};
+
+TEST(Request, InlineAndPointerData) {
+  const std::uint32_t words[3] = {1, 2, 3};
+  Bundle bundle(1, 2);
+  bundle.in_u32(1, 0xabcd);
+  bundle.in(2, words, sizeof words);
+  Request request;
+  ASSERT_EQ(request.parse(bundle.finish(1), kMethod), 0);
+  EXPECT_EQ(request.value<std::uint32_t>(1), 0xabcdu);
+  EXPECT_EQ(request.in(2).size(), sizeof words);
+  EXPECT_FALSE(request.has(4));
+  EXPECT_EQ(request.write(3, std::uint64_t{1}), ENOENT);
+}
+
+TEST(Request, LengthsAreExactUnlessTheTailIsZero) {
+  Bundle too_short(1, 2);
+  const std::uint16_t half = 1;
+  too_short.in_struct(1, half);
+  Request request;
+  EXPECT_EQ(request.parse(too_short.finish(1), kMethod), EINVAL);
+
+  std::uint32_t tail[4] = {1, 2, 3, 0};
+  Bundle zero(1, 2);
+  zero.in_u32(1, 0);
+  zero.in(2, tail, sizeof tail);
+  EXPECT_EQ(request.parse(zero.finish(1), kMethod), 0);
+  tail[3] = 1;
+  EXPECT_EQ(request.parse(zero.finish(1), kMethod), EOPNOTSUPP);
+}
+
+TEST(Request, UnknownDuplicateAndMissing) {
+  Request request;
+  Bundle unknown(1, 2);
+  unknown.in_u32(1, 0);
+  auto slot = unknown.in_u32(99, 0);
+  EXPECT_EQ(request.parse(unknown.finish(1), kMethod), EPROTONOSUPPORT);
+  unknown.optional(slot);
+  EXPECT_EQ(request.parse(unknown.finish(1), kMethod), 0);
+  Bundle twice(1, 2);
+  twice.in_u32(1, 0);
+  twice.in_u32(1, 0);
+  EXPECT_EQ(request.parse(twice.finish(1), kMethod), EINVAL);
+  Bundle missing(1, 2);
+  EXPECT_EQ(request.parse(missing.finish(1), kMethod), EINVAL);
+}
+
+TEST(Request, OutputIsMarked) {
+  std::uint64_t result = 0;
+  Bundle bundle(1, 2);
+  bundle.in_u32(1, 0);
+  auto slot = bundle.out_struct(3, result);
+  Request request;
+  ASSERT_EQ(request.parse(bundle.finish(1), kMethod), 0);
+  EXPECT_EQ(request.write(3, std::uint64_t{42}), 0);
+  EXPECT_EQ(result, 42u);
+  EXPECT_TRUE(bundle.valid_output(slot));
+}
+
+TEST(Request, Flags) {
+  Bundle bundle(1, 2);
+  bundle.in_u32(1, 0);
+  bundle.in_u64(5, 6);
+  Request request;
+  ASSERT_EQ(request.parse(bundle.finish(1), kMethod), 0);
+  std::uint32_t flags = 0;
+  EXPECT_EQ(request.flags(5, 7, &flags), 0);
+  EXPECT_EQ(flags, 6u);
+  EXPECT_EQ(request.flags(5, 3, &flags), EINVAL);
+}
+
+TEST(Request, Header) {
+  Bundle bundle(1, 2);
+  ib_uverbs_ioctl_hdr* header = bundle.finish(1);
+  EXPECT_EQ(Request::check_header(header, 1), 0);
+  EXPECT_EQ(Request::check_header(header, 2), EINVAL);
+  header->reserved1 = 1;
+  EXPECT_EQ(Request::check_header(header, 1), EPROTONOSUPPORT);
+  header->reserved1 = 0;
+  ++header->num_attrs;
+  EXPECT_EQ(Request::check_header(header, 1), EINVAL);
+}
+
+}  // namespace
+}  // namespace verbena::uverbs
