@@ -1,0 +1,87 @@
+#include "kernel/caps.h"
+
+#include "kernel/command.h"
+#include "prm/caps.h"
+
+namespace verbena::kernel {
+namespace {
+
+template <class View>
+void read_limits(const View& cap, Caps* caps) {
+  using C = prm::CmdHcaCap;
+  caps->log_max_qp = cap.template get<C::log_max_qp>();
+  caps->log_max_qp_sz = cap.template get<C::log_max_qp_sz>();
+  caps->log_max_cq = cap.template get<C::log_max_cq>();
+  caps->log_max_cq_sz = cap.template get<C::log_max_cq_sz>();
+  caps->log_max_srq = cap.template get<C::log_max_srq>();
+  caps->log_max_srq_sz = cap.template get<C::log_max_srq_sz>();
+  caps->log_max_mkey = cap.template get<C::log_max_mkey>();
+  caps->log_max_pd = cap.template get<C::log_max_pd>();
+  caps->log_max_msg = cap.template get<C::log_max_msg>();
+  caps->log_max_mcg = cap.template get<C::log_max_mcg>();
+  caps->max_qp_mcg = cap.template get<C::max_qp_mcg>();
+  caps->log_max_ra_req_qp = cap.template get<C::log_max_ra_req_qp>();
+  caps->log_max_ra_res_qp = cap.template get<C::log_max_ra_res_qp>();
+  caps->max_wqe_sz_sq = cap.template get<C::max_wqe_sz_sq>();
+  caps->max_wqe_sz_rq = cap.template get<C::max_wqe_sz_rq>();
+  caps->log_bf_reg_size = cap.template get<C::log_bf_reg_size>();
+  caps->cqe_version = cap.template get<C::cqe_version>();
+  caps->local_ca_ack_delay = cap.template get<C::local_ca_ack_delay>();
+  caps->frequency_khz = cap.template get<C::device_frequency_khz>();
+  caps->vhca_id = static_cast<std::uint16_t>(cap.template get<C::vhca_id>());
+}
+
+template <class View>
+void read_features(const View& cap, Caps* caps) {
+  using C = prm::CmdHcaCap;
+  caps->memory_windows = cap.template get<C::imaicl>();
+  caps->xrc = cap.template get<C::xrc>();
+  caps->cq_moderation = cap.template get<C::cq_moderation>();
+  caps->cq_overrun_ignore = cap.template get<C::cq_oi>();
+  caps->cq_resize = cap.template get<C::cq_resize>();
+  caps->block_lb_mc = cap.template get<C::block_lb_mc>();
+  caps->devx = cap.template get<C::log_max_uctx>() != 0;
+  caps->scatter_to_cqe = cap.template get<C::sctr_data_cqe>();
+  caps->pkey_violations = cap.template get<C::pkv>();
+  caps->qkey_violations = cap.template get<C::qkv>();
+  caps->path_migration = cap.template get<C::apm>();
+  caps->relaxed_write = cap.template get<C::relaxed_ordering_write>();
+  caps->relaxed_read = cap.template get<C::relaxed_ordering_read>();
+}
+
+}  // namespace
+
+int query_caps(device::Device& device, const device::Profile& profile, Caps* caps) {
+  using Query = Command<prm::QueryHcaCapIn, prm::QueryHcaCapOut>;
+  auto query = [&](prm::CapType type, auto&& use) {
+    Query command(prm::Opcode::query_hca_cap);
+    command.in().set<prm::QueryHcaCapIn::op_mod>(prm::cap_op_mod(type, prm::CapMode::current));
+    if (int error = command.run(device)) return error;
+    use(command.out().sub<prm::QueryHcaCapOut::capability>());
+    return 0;
+  };
+  bool atomic = false;
+  int error = query(prm::CapType::general, [&](auto pages) {
+    auto cap = pages.template sub<prm::HcaCapUnion::cmd_hca_cap>();
+    read_limits(cap, caps);
+    read_features(cap, caps);
+    atomic = cap.template get<prm::CmdHcaCap::atomic>();
+  });
+  if (error) return error;
+  if (atomic) {
+    error = query(prm::CapType::atomic, [&](auto pages) {
+      auto cap = pages.template sub<prm::HcaCapUnion::atomic_caps>();
+      constexpr auto ib = prm::AtomicOperation::compare_swap | prm::AtomicOperation::fetch_add;
+      caps->atomics = (cap.template get<prm::AtomicCaps::atomic_operations>() & ib) == ib;
+    });
+    if (error) return error;
+  }
+  caps->gid_table_size = profile.gid_table_size;
+  caps->pkey_table_size = profile.pkey_table_size;
+  return query(prm::CapType::roce, [&](auto pages) {
+    auto cap = pages.template sub<prm::HcaCapUnion::roce_cap>();
+    caps->gid_table_size = cap.template get<prm::RoceCap::roce_address_table_size>();
+  });
+}
+
+}  // namespace verbena::kernel

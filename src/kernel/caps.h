@@ -1,0 +1,28 @@
+// What the device says about itself (QUERY_HCA_CAP and its profile), as the driver uses it.
+// Threads: plain values.
+#pragma once
+
+#include <cstdint>
+
+#include "device/device.h"
+#include "device/profile.h"
+
+namespace verbena::kernel {
+
+struct Caps {
+  unsigned log_max_qp = 0, log_max_qp_sz = 0, log_max_cq = 0, log_max_cq_sz = 0, log_max_srq = 0, log_max_srq_sz = 0;
+  unsigned log_max_mkey = 0, log_max_pd = 0, log_max_msg = 0, log_max_mcg = 0, max_qp_mcg = 0;
+  unsigned log_max_ra_req_qp = 0, log_max_ra_res_qp = 0;
+  unsigned max_wqe_sz_sq = 0, max_wqe_sz_rq = 0;
+  unsigned log_bf_reg_size = 9, cqe_version = 0, local_ca_ack_delay = 0, gid_table_size = 0, pkey_table_size = 1;
+  std::uint32_t frequency_khz = 0;
+  std::uint16_t vhca_id = 0;
+  bool memory_windows = false, atomics = false, xrc = false, cq_moderation = false, cq_overrun_ignore = false;
+  bool cqe_128 = false, block_lb_mc = false, devx = false, scatter_to_cqe = false, pkey_violations = false,
+       qkey_violations = false, path_migration = false, cq_resize = false, relaxed_write = false, relaxed_read = false;
+};
+
+// 0 or an errno.
+int query_caps(device::Device& device, const device::Profile& profile, Caps* caps);
+
+}  // namespace verbena::kernel

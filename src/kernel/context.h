@@ -1,0 +1,15 @@
+// The user context: GET_CONTEXT and its answer.
+// Threads: under the File's lock.
+#pragma once
+
+#include "kernel/file.h"
+
+namespace verbena::kernel {
+
+// Gives back the DEVX identity of a context.
+void destroy_uctx(File& file);
+
+// The page with which a program turns device timestamps into wall-clock time.
+int publish_clock(File& file);
+
+}  // namespace verbena::kernel

@@ -1,0 +1,15 @@
+// Port counters, as sysfs shows them under counters/ and hw_counters/.
+// Threads: any.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "kernel/node.h"
+
+namespace verbena::kernel {
+
+// 0, or ENOENT if there is no counter of that name, or the device's errno.
+int read_counter(Node& node, const std::string& name, std::uint64_t* value);
+
+}  // namespace verbena::kernel

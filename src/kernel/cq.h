@@ -1,0 +1,22 @@
+// Completion queues.
+// Threads: under the File's lock.
+#pragma once
+
+#include <rdma/ib_user_ioctl_cmds.h>
+
+#include "kernel/events.h"
+#include "kernel/file.h"
+
+namespace verbena::kernel {
+
+struct Cq : Object {
+  Cq() : Object(UVERBS_OBJECT_CQ) {}
+  int destroy(File& file) override;
+
+  std::uint32_t cqn = 0;
+  std::uint32_t entries = 0;  // of the ring; programs see one less
+  std::uint32_t cqe_size = 64;
+  EventCounts reported;       // filled by destroy()
+};
+
+}  // namespace verbena::kernel

@@ -1,0 +1,84 @@
+#include <rdma/ib_user_verbs.h>
+
+#include <array>
+#include <cerrno>
+
+#include "kernel/ib.h"
+#include "kernel/method.h"
+
+namespace verbena::kernel {
+namespace {
+
+// Every native method by object and method number. Families are few and their tables short.
+std::array<std::span<const Method>, 10> all_methods() {
+  return {context_methods(), port_methods(), pd_methods(), mr_methods(), mw_methods(),
+          cq_methods(),      qp_methods(),   srq_methods(), ah_methods(), uar_methods()};
+}
+
+std::array<std::span<const WriteCommand>, 9> all_commands() {
+  return {context_commands(), port_commands(), pd_commands(), mr_commands(), mw_commands(),
+          cq_commands(),      qp_commands(),   srq_commands(), ah_commands()};
+}
+
+constexpr AttrSpec kInvokeWriteAttrs[] = {
+    uverbs::any_in_attr(UVERBS_ATTR_CORE_IN, true),
+    uverbs::any_out_attr(UVERBS_ATTR_CORE_OUT, false),
+    uverbs::const_attr(UVERBS_ATTR_WRITE_CMD),
+};
+constexpr MethodSpec kInvokeWrite{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE, kInvokeWriteAttrs, true};
+
+int invoke_write(File& file, Request& request) {
+  const auto command = request.value<std::uint64_t>(UVERBS_ATTR_WRITE_CMD);
+  constexpr std::uint64_t known = IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_CMD_COMMAND_MASK;
+  if (command & ~known) return EINVAL;
+  const WriteCommand* row = find_command(static_cast<std::uint32_t>(command));
+  if (!row) return EOPNOTSUPP;
+
+  WriteCall call;
+  call.in = request.in(UVERBS_ATTR_CORE_IN);
+  call.out_length = request.out_length(UVERBS_ATTR_CORE_OUT);
+  if (call.in.size() < row->in_size || call.out_length < row->out_size) return ENOSPC;
+  std::vector<std::byte> out(call.out_length);
+  call.out = out.data();
+  call.driver = request.udata();
+  if (row->needs_context && !file.context().ready) return EINVAL;
+  if (int error = row->handler(file, call)) return error;
+  if (!out.empty()) request.write(UVERBS_ATTR_CORE_OUT, out.data(), out.size());
+  return 0;
+}
+
+}  // namespace
+
+const Method* find_method(std::uint16_t object, std::uint16_t method) {
+  static const auto tables = all_methods();
+  for (const auto& table : tables)
+    for (const Method& row : table)
+      if (row.spec.object == object && row.spec.method == method) return &row;
+  return nullptr;
+}
+
+const WriteCommand* find_command(std::uint32_t command) {
+  static const auto tables = all_commands();
+  for (const auto& table : tables)
+    for (const WriteCommand& row : table)
+      if (row.command == command) return &row;
+  return nullptr;
+}
+
+int dispatch(File& file, ib_uverbs_ioctl_hdr* header) {
+  if (int error = Request::check_header(header, kDriverId)) return error;
+  Request request;
+  if (header->object_id == UVERBS_OBJECT_DEVICE && header->method_id == UVERBS_METHOD_INVOKE_WRITE) {
+    int error = request.parse(header, kInvokeWrite);
+    return error ? error : invoke_write(file, request);
+  }
+  const Method* row = find_method(header->object_id, header->method_id);
+  if (!row) return EPROTONOSUPPORT;
+  if (int error = request.parse(header, row->spec)) return error;
+  if (row->needs_context && !file.context().ready) return EINVAL;
+  int error = row->handler(file, request);
+  // EPROTONOSUPPORT means "no such request" to the library, which would then try another form of it.
+  return error == EPROTONOSUPPORT ? EINVAL : error;
+}
+
+}  // namespace verbena::kernel

@@ -1,0 +1,108 @@
+#include "kernel/event_pipe.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace verbena::kernel {
+namespace {
+
+constexpr std::size_t kMaxRecord = 64;
+constexpr std::size_t kMaxBacklog = 65536;  // a program that never reads its events loses the newest
+constexpr int kBigPipe = 1 << 20;           // what an unprivileged process may ask for
+
+}  // namespace
+
+std::shared_ptr<EventPipe> EventPipe::create(std::size_t record) {
+  int ends[2];
+  if (record > kMaxRecord || pipe2(ends, O_CLOEXEC)) return nullptr;
+  std::shared_ptr<EventPipe> pipe(new EventPipe(record));
+  pipe->user_ = ends[0];
+  pipe->writer_ = ends[1];
+  // A second open file of the read end: O_NONBLOCK on it is ours alone, the program's flags are its own.
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
+  pipe->reader_ = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  struct stat st {};
+  if (pipe->reader_ < 0 || fcntl(ends[1], F_SETFL, O_NONBLOCK) || fstat(ends[0], &st)) {
+    int error = errno;
+    pipe.reset();
+    errno = error;
+    return nullptr;
+  }
+  pipe->dev_ = st.st_dev;
+  pipe->ino_ = st.st_ino;
+  return pipe;
+}
+
+EventPipe::~EventPipe() {
+  for (int fd : {user_, reader_, writer_})
+    if (fd >= 0) ::close(fd);
+}
+
+int EventPipe::take_user_fd() {
+  int fd = user_;
+  user_ = -1;
+  return fd;
+}
+
+bool EventPipe::is(int fd) const {
+  struct stat st {};
+  return fd >= 0 && !fstat(fd, &st) && st.st_dev == dev_ && st.st_ino == ino_;
+}
+
+bool EventPipe::write_one(const std::byte* record) {
+  for (;;) {
+    ssize_t n = ::write(writer_, record, record_);
+    if (n == static_cast<ssize_t>(record_)) return true;
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN && fcntl(writer_, F_GETPIPE_SZ) < kBigPipe &&
+        fcntl(writer_, F_SETPIPE_SZ, kBigPipe) > 0)
+      continue;
+    return false;
+  }
+}
+
+void EventPipe::flush_backlog() {
+  while (!backlog_.empty() && write_one(backlog_.front().data())) backlog_.pop_front();
+}
+
+void EventPipe::post(const void* record) {
+  std::lock_guard guard(lock_);
+  flush_backlog();
+  const auto* bytes = static_cast<const std::byte*>(record);
+  if (backlog_.empty() && write_one(bytes)) return;
+  if (backlog_.size() < kMaxBacklog) backlog_.emplace_back(bytes, bytes + record_);
+}
+
+unsigned EventPipe::retract(std::uint64_t element) {
+  std::lock_guard guard(lock_);
+  auto is_dead = [element](const std::byte* record) { return !std::memcmp(record, &element, sizeof element); };
+  unsigned removed = 0;
+  std::deque<std::vector<std::byte>> kept;
+  std::byte record[kMaxRecord];
+  for (;;) {
+    ssize_t n = ::read(reader_, record, record_);
+    if (n < 0 && errno == EINTR) continue;
+    if (n != static_cast<ssize_t>(record_)) break;
+    if (is_dead(record))
+      ++removed;
+    else
+      kept.emplace_back(record, record + record_);
+  }
+  for (auto& late : backlog_) {
+    if (is_dead(late.data()))
+      ++removed;
+    else
+      kept.push_back(std::move(late));
+  }
+  backlog_ = std::move(kept);
+  flush_backlog();
+  return removed;
+}
+
+}  // namespace verbena::kernel

@@ -1,0 +1,49 @@
+// A descriptor from which a program reads event records: completion channel or asynchronous events.
+//
+// It is a pipe, so that read(2), poll(2) and O_NONBLOCK work without help. The kernel's role keeps a read end of its
+// own: writing never raises SIGPIPE, and records that nobody has read can be taken back when their object dies.
+//
+// Threads: any.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace verbena::kernel {
+
+class EventPipe {
+ public:
+  // `record` is the size of every record, at most 64; its first 8 bytes say whose event it is.
+  // Returns null with errno set if there is no descriptor left.
+  static std::shared_ptr<EventPipe> create(std::size_t record);
+  ~EventPipe();
+
+  // The read end for the program, not yet closed by us: hand it out once.
+  int take_user_fd();
+  // Whether `fd` is a read end of this pipe.
+  bool is(int fd) const;
+
+  void post(const void* record);
+  // Takes back the records of `element` that were not read; returns how many.
+  unsigned retract(std::uint64_t element);
+
+ private:
+  explicit EventPipe(std::size_t record) : record_(record) {}
+  bool write_one(const std::byte* record);
+  void flush_backlog();
+
+  const std::size_t record_;
+  int user_ = -1, reader_ = -1, writer_ = -1;
+  dev_t dev_ = 0;
+  ino_t ino_ = 0;
+  std::mutex lock_;
+  std::deque<std::vector<std::byte>> backlog_;  // what the pipe had no room for
+};
+
+}  // namespace verbena::kernel

@@ -1,0 +1,200 @@
+#include "kernel/file.h"
+
+#include <fcntl.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+
+#include "kernel/context.h"
+#include "kernel/cq.h"
+#include "kernel/method.h"
+#include "kernel/qp.h"
+
+namespace verbena::kernel {
+namespace {
+
+// The command descriptor is a sparse file whose pages stand for doorbell pages and the clock page, so that mmap(2)
+// on it works. It is as long as the largest offset there is: command 255 of an extended index of 255.
+constexpr off_t kFileBytes = off_t{1} << 37;
+
+// Offsets of UAR objects, as mlx5_ib lays them out: page offset = (index >> 8) << 16 | command << 8 | index & 0xff.
+constexpr std::uint64_t kUarCommand = 9;
+
+// Order in which a dying context's objects go: what stands on others first.
+constexpr std::uint16_t kReleaseOrder[] = {UVERBS_OBJECT_QP, UVERBS_OBJECT_MW, UVERBS_OBJECT_SRQ, UVERBS_OBJECT_CQ,
+                                           UVERBS_OBJECT_AH, UVERBS_OBJECT_MR, MLX5_IB_OBJECT_UAR, UVERBS_OBJECT_PD};
+
+}  // namespace
+
+std::shared_ptr<File> File::open(std::shared_ptr<Node> node) {
+  char name[32];
+  std::snprintf(name, sizeof name, "uverbs%u", node->index());
+  std::shared_ptr<File> file(new File(std::move(node)));
+  file->user_ = memfd_create(name, MFD_CLOEXEC);
+  if (file->user_ < 0) return nullptr;
+  struct stat st {};
+  if (ftruncate(file->user_, kFileBytes) || fstat(file->user_, &st)) return nullptr;
+  file->memory_ = fcntl(file->user_, F_DUPFD_CLOEXEC, 0);
+  if (file->memory_ < 0) return nullptr;
+  file->dev_ = st.st_dev;
+  file->ino_ = st.st_ino;
+  return file;
+}
+
+File::~File() {
+  for (int fd : {user_, memory_})
+    if (fd >= 0) ::close(fd);
+}
+
+bool File::is(int fd) const {
+  struct stat st {};
+  return fd >= 0 && !fstat(fd, &st) && st.st_dev == dev_ && st.st_ino == ino_;
+}
+
+int File::take_user_fd() {
+  int fd = user_;
+  user_ = -1;
+  return fd;
+}
+
+int File::ioctl(ib_uverbs_ioctl_hdr* request) {
+  if (dead()) return EIO;
+  std::lock_guard guard(lock_);
+  return dispatch(*this, request);
+}
+
+int File::destroy(Object* object) {
+  if (object->users) return EBUSY;
+  if (int error = object->destroy(*this)) return error;
+  objects_.remove(object->handle);
+  return 0;
+}
+
+void File::release() {
+  if (dead()) return;
+  std::lock_guard guard(lock_);
+  for (std::uint16_t cls : kReleaseOrder) {
+    for (std::uint32_t handle : objects_.of_class(cls)) {
+      int error = 0;
+      // A refusal leaves the object to the end of the process; there is nobody to tell.
+      if (Object* object = objects_.find(handle, cls, &error)) destroy(object);
+    }
+  }
+  for (const auto& pipe : async_) node_->events().remove_listener(pipe);
+  if (context_.uid) destroy_uctx(*this);
+}
+
+bool File::cqn_of(std::uint32_t handle, std::uint32_t* cqn) {
+  if (dead()) return false;
+  std::lock_guard guard(lock_);
+  int error = 0;
+  const Cq* cq = find<Cq>(handle, UVERBS_OBJECT_CQ, &error);
+  if (cq) *cqn = cq->cqn;
+  return cq;
+}
+
+bool File::ring_all() {
+  std::vector<std::uint32_t> advanced;
+  {
+    if (dead()) return false;
+    std::unique_lock guard(lock_, std::try_to_lock);
+    if (!guard) return false;  // a request is under way; the next look will do
+    for (std::uint32_t handle : objects_.of_class(UVERBS_OBJECT_QP)) {
+      int error = 0;
+      Qp* qp = find<Qp>(handle, UVERBS_OBJECT_QP, &error);
+      // The send counter is the second word of the record.
+      const auto counter = std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(qp->doorbell + 4))
+                               .load(std::memory_order_acquire);
+      if (counter == qp->seen_doorbell) continue;
+      qp->seen_doorbell = counter;
+      advanced.push_back(qp->qpn);
+    }
+  }
+  for (std::uint32_t qpn : advanced)
+    if (void* token = device().sq_token(qpn)) device().ring_sq(token);
+  return !advanced.empty();
+}
+
+// ---- descriptors ----
+
+int File::make_channel() {
+  auto pipe = EventPipe::create(sizeof(ib_uverbs_comp_event_desc));
+  if (!pipe) return -1;
+  int fd = pipe->take_user_fd();
+  channels_.push_back(std::move(pipe));
+  return fd;
+}
+
+int File::make_async() {
+  auto pipe = EventPipe::create(sizeof(ib_uverbs_async_event_desc));
+  if (!pipe) return -1;
+  int fd = pipe->take_user_fd();
+  node_->events().add_listener(pipe);
+  async_.push_back(std::move(pipe));
+  return fd;
+}
+
+std::shared_ptr<EventPipe> File::channel(int fd) const {
+  auto it = std::find_if(channels_.begin(), channels_.end(), [fd](const auto& pipe) { return pipe->is(fd); });
+  return it == channels_.end() ? nullptr : *it;
+}
+
+std::shared_ptr<EventPipe> File::async(int fd) const {
+  auto it = std::find_if(async_.begin(), async_.end(), [fd](const auto& pipe) { return pipe->is(fd); });
+  return it == async_.end() ? nullptr : *it;
+}
+
+void File::forget_fd(int fd) {
+  if (dead()) return;
+  std::lock_guard guard(lock_);
+  // Queues that still use the channel keep it alive.
+  std::erase_if(channels_, [fd](const auto& pipe) { return pipe->is(fd); });
+}
+
+// ---- memory map ----
+
+void File::add_mapping(std::uint64_t offset, bool writable) { mappings_.push_back({offset, writable}); }
+
+void File::remove_mapping(std::uint64_t offset) {
+  std::erase_if(mappings_, [offset](const Mapping& m) { return m.offset == offset; });
+  fallocate(memory_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), kPageSize);
+}
+
+std::uint64_t File::new_uar_offset() {
+  const std::uint64_t index = next_uar_++ & 0xffff;
+  return ((index >> 8) << 16 | kUarCommand << 8 | (index & 0xff)) * kPageSize;
+}
+
+int File::fill_page(std::uint64_t offset, const void* data, std::size_t length) {
+  ssize_t n = pwrite(memory_, data, length, static_cast<off_t>(offset));
+  return n == static_cast<ssize_t>(length) ? 0 : ENOMEM;
+}
+
+void* File::mmap(void* addr, std::size_t length, int prot, int flags, std::int64_t offset) {
+  int error = 0;
+  if (dead()) {
+    error = EIO;
+  } else {
+    std::lock_guard guard(lock_);
+    auto it = std::find_if(mappings_.begin(), mappings_.end(),
+                           [offset](const Mapping& m) { return m.offset == static_cast<std::uint64_t>(offset); });
+    if (!context_.ready || it == mappings_.end() || length != kPageSize || !(flags & MAP_SHARED))
+      error = EINVAL;
+    else if (!it->writable && (prot & PROT_WRITE))
+      error = EPERM;
+  }
+  if (error) {
+    errno = error;
+    return MAP_FAILED;
+  }
+  return ::mmap(addr, length, prot, flags, memory_, offset);
+}
+
+}  // namespace verbena::kernel

@@ -1,0 +1,100 @@
+// One open of a uverbs node: the user context, its objects, its memory map.
+//
+// Threads: ioctl() takes the File's lock for the whole request; the other members are for handlers, which run
+// under it.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "kernel/node.h"
+#include "kernel/object.h"
+#include "uverbs/request.h"
+
+namespace verbena::kernel {
+
+// User context, as GET_CONTEXT made it.
+struct UserContext {
+  bool ready = false;
+  std::uint16_t uid = 0;  // of DEVX objects; 0: none
+  std::uint8_t cqe_version = 0;
+  std::uint64_t lib_caps = 0;
+};
+
+class File {
+ public:
+  // Null with errno set.
+  static std::shared_ptr<File> open(std::shared_ptr<Node> node);
+  ~File();
+
+  // 0 or an errno.
+  int ioctl(ib_uverbs_ioctl_hdr* request);
+  // As mmap(2); MAP_FAILED and errno.
+  void* mmap(void* addr, std::size_t length, int prot, int flags, std::int64_t offset);
+  // Whether `fd` is this open file (a dup of it counts).
+  bool is(int fd) const;
+  // A descriptor for the program; handed out once.
+  int take_user_fd();
+  // Lets go of a completion channel or event descriptor that is being closed.
+  void forget_fd(int fd);
+  // Destroys every object. Called once, when the last descriptor is closed.
+  void release();
+  // Number of the CQ behind a handle; false if there is none.
+  bool cqn_of(std::uint32_t handle, std::uint32_t* cqn);
+  // Runs the device on every QP whose send doorbell record advanced since the last call. Returns whether one had.
+  bool ring_all();
+  void mark_dead() { dead_.store(true, std::memory_order_release); }
+  bool dead() const { return dead_.load(std::memory_order_acquire) || node_->dead(); }
+
+  // ---- for handlers ----
+  Node& node() { return *node_; }
+  device::Device& device() { return node_->device(); }
+  UserContext& context() { return context_; }
+  HandleTable& objects() { return objects_; }
+  template <class T>
+  T* find(std::uint32_t handle, std::uint16_t cls, int* error) const {
+    return static_cast<T*>(objects_.find(handle, cls, error));
+  }
+  // Destroys an object and frees its handle. EBUSY while others stand on it.
+  int destroy(Object* object);
+
+  // Makes a completion channel; its descriptor or -1 with errno.
+  int make_channel();
+  // Makes an asynchronous event descriptor; the first one is the default of objects that name none.
+  int make_async();
+  // Null: none such (EBADF).
+  std::shared_ptr<EventPipe> channel(int fd) const;
+  std::shared_ptr<EventPipe> async(int fd) const;
+  std::shared_ptr<EventPipe> default_async() const { return async_.empty() ? nullptr : async_.front(); }
+
+  // Makes [offset, offset + 4096) of the file mappable; `writable` says by whom it may be written.
+  void add_mapping(std::uint64_t offset, bool writable);
+  void remove_mapping(std::uint64_t offset);
+  // The next free offset of a UAR object.
+  std::uint64_t new_uar_offset();
+  // Writes initial content into a mappable page.
+  int fill_page(std::uint64_t offset, const void* data, std::size_t length);
+
+ private:
+  struct Mapping {
+    std::uint64_t offset;
+    bool writable;
+  };
+  explicit File(std::shared_ptr<Node> node) : node_(std::move(node)) {}
+
+  std::shared_ptr<Node> node_;
+  int user_ = -1, memory_ = -1;
+  dev_t dev_ = 0;
+  ino_t ino_ = 0;
+  std::mutex lock_;
+  UserContext context_;
+  HandleTable objects_;
+  std::vector<std::shared_ptr<EventPipe>> channels_, async_;
+  std::vector<Mapping> mappings_;
+  std::uint32_t next_uar_ = 0;
+  std::atomic<bool> dead_{false};
+};
+
+}  // namespace verbena::kernel

@@ -1,0 +1,251 @@
+#include "kernel/mr.h"
+
+#include <fcntl.h>
+#include <rdma/ib_user_verbs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <string_view>
+
+#include "kernel/ib.h"
+#include "kernel/method.h"
+
+namespace verbena::kernel {
+namespace {
+
+constexpr std::uint64_t kKlmBytes = 1u << 30;  // largest piece one indirect entry describes here
+
+struct MrParams {
+  std::uint64_t start, length, iova;
+  std::uint32_t access;
+};
+
+void set_access(const prm::View<prm::Mkc>& mkc, std::uint32_t access) {
+  mkc.set<prm::Mkc::lr>(1);
+  mkc.set<prm::Mkc::lw>(access & Access::local_write ? 1 : 0);
+  mkc.set<prm::Mkc::rr>(access & Access::remote_read ? 1 : 0);
+  mkc.set<prm::Mkc::rw>(access & Access::remote_write ? 1 : 0);
+  mkc.set<prm::Mkc::a>(access & Access::remote_atomic ? 1 : 0);
+}
+
+// The memory itself: bus addresses are virtual addresses, so the region needs no page list, however large it is.
+int create_direct(File& file, Pd& pd, const MrParams& mr, std::uint32_t* key) {
+  MkeyRequest request(file, pd.pdn);
+  auto mkc = request.context();
+  prm::set_mkey_access_mode(mkc, prm::MkeyAccessMode::pa);
+  set_access(mkc, mr.access);
+  const Caps& caps = file.node().caps();
+  if (mr.access & Access::relaxed_ordering) {
+    if (caps.relaxed_write) mkc.set<prm::Mkc::relaxed_ordering_write>(1);
+    if (caps.relaxed_read) mkc.set<prm::Mkc::relaxed_ordering_read>(1);
+  }
+  mkc.set<prm::Mkc::start_addr>(mr.start);
+  mkc.set<prm::Mkc::len>(mr.length);
+  return request.run(key);
+}
+
+// The same memory at another address: an indirect key over the direct one.
+int create_shifted(File& file, Pd& pd, const MrParams& mr, std::uint32_t inner, std::uint32_t* key) {
+  const std::size_t entries = std::max<std::size_t>(1, (mr.length + kKlmBytes - 1) / kKlmBytes);
+  MkeyRequest request(file, pd.pdn, entries);
+  auto mkc = request.context();
+  set_access(mkc, mr.access);
+  mkc.set<prm::Mkc::start_addr>(mr.iova);
+  mkc.set<prm::Mkc::len>(mr.length);
+  for (std::size_t i = 0; i < entries; ++i) {
+    const std::uint64_t offset = i * kKlmBytes;
+    auto klm = request.klm(i);
+    klm.set<prm::Klm::byte_count>(static_cast<std::uint32_t>(std::min(kKlmBytes, mr.length - offset)));
+    klm.set<prm::Klm::key>(inner);
+    klm.set<prm::Klm::address>(mr.start + offset);
+  }
+  return request.run(key);
+}
+
+int create_keys(File& file, Pd& pd, const MrParams& mr, std::uint32_t* key, std::uint32_t* inner) {
+  const bool writable = mr.access & (Access::local_write | Access::remote_write | Access::remote_atomic | Access::mw_bind);
+  if (int error = check_memory(mr.start, mr.length, writable)) return error;
+  *inner = 0;
+  if (mr.iova == mr.start) return create_direct(file, pd, mr, key);
+  if (int error = create_direct(file, pd, mr, inner)) return error;
+  int error = create_shifted(file, pd, mr, *inner, key);
+  if (error) destroy_mkey(file, *inner);
+  return error;
+}
+
+int reg_mr(File& file, Pd& pd, const MrParams& params, std::unique_ptr<Mr>* out) {
+  if (params.start % kPageSize != params.iova % kPageSize) return EINVAL;
+  if (int error = check_access(params.access)) return error;
+  auto mr = std::make_unique<Mr>();
+  if (int error = create_keys(file, pd, params, &mr->key, &mr->inner)) return error;
+  mr->pd = &pd;
+  ++pd.users;
+  mr->start = params.start;
+  mr->length = params.length;
+  mr->iova = params.iova;
+  mr->access = params.access;
+  *out = std::move(mr);
+  return 0;
+}
+
+// ---- legacy commands ----
+
+int write_reg_mr(File& file, WriteCall& call) {
+  const auto cmd = call.read<ib_uverbs_reg_mr>();
+  int error = 0;
+  Pd* pd = file.find<Pd>(cmd.pd_handle, UVERBS_OBJECT_PD, &error);
+  if (!pd) return EINVAL;
+  std::unique_ptr<Mr> mr;
+  if ((error = reg_mr(file, *pd, {cmd.start, cmd.length, cmd.hca_va, cmd.access_flags}, &mr))) return error;
+  ib_uverbs_reg_mr_resp response{};
+  response.lkey = response.rkey = mr->key;
+  response.mr_handle = file.objects().add(std::move(mr));
+  call.write(&response, sizeof response);
+  return 0;
+}
+
+int write_rereg_mr(File& file, WriteCall& call) {
+  const auto cmd = call.read<ib_uverbs_rereg_mr>();
+  if (!cmd.flags) return EINVAL;
+  if (cmd.flags & ~Rereg::known) return EOPNOTSUPP;
+  if (cmd.flags & Rereg::translation && cmd.start % kPageSize != cmd.hca_va % kPageSize) return EINVAL;
+  int error = 0;
+  Mr* mr = file.find<Mr>(cmd.mr_handle, UVERBS_OBJECT_MR, &error);
+  if (!mr) return error;
+  if (mr->users) return EBUSY;
+  MrParams params{mr->start, mr->length, mr->iova, mr->access};
+  if (cmd.flags & Rereg::access) {
+    if ((error = check_access(cmd.access_flags))) return error;
+    params.access = cmd.access_flags;
+  }
+  Pd* pd = mr->pd;
+  if (cmd.flags & Rereg::pd && !(pd = file.find<Pd>(cmd.pd_handle, UVERBS_OBJECT_PD, &error))) return EINVAL;
+  if (cmd.flags & Rereg::translation) {
+    params.start = cmd.start;
+    params.length = cmd.length;
+    params.iova = cmd.hca_va;
+  }
+  // New keys first: on failure the region stays as it was.
+  std::uint32_t key = 0, inner = 0;
+  if ((error = create_keys(file, *pd, params, &key, &inner))) return error;
+  destroy_mkey(file, mr->key);
+  if (mr->inner) destroy_mkey(file, mr->inner);
+  --mr->pd->users;
+  ++pd->users;
+  mr->pd = pd;
+  mr->key = key;
+  mr->inner = inner;
+  mr->start = params.start;
+  mr->length = params.length;
+  mr->iova = params.iova;
+  mr->access = params.access;
+  ib_uverbs_rereg_mr_resp response{};
+  response.lkey = response.rkey = key;
+  call.write(&response, sizeof response);
+  return 0;
+}
+
+int write_dereg_mr(File& file, WriteCall& call) {
+  int error = 0;
+  Mr* mr = file.find<Mr>(call.read<ib_uverbs_dereg_mr>().mr_handle, UVERBS_OBJECT_MR, &error);
+  return mr ? file.destroy(mr) : error;
+}
+
+// ---- native methods ----
+
+constexpr AttrSpec kDestroyAttrs[] = {
+    uverbs::object_attr(UVERBS_ATTR_DESTROY_MR_HANDLE, UVERBS_OBJECT_MR, AttrAccess::destroy)};
+
+constexpr AttrSpec kQueryAttrs[] = {
+    uverbs::object_attr(UVERBS_ATTR_QUERY_MR_HANDLE, UVERBS_OBJECT_MR, AttrAccess::read),
+    uverbs::out_attr(UVERBS_ATTR_QUERY_MR_RESP_LKEY, 4),
+    uverbs::out_attr(UVERBS_ATTR_QUERY_MR_RESP_RKEY, 4),
+    uverbs::out_attr(UVERBS_ATTR_QUERY_MR_RESP_LENGTH, 8),
+    uverbs::out_attr(UVERBS_ATTR_QUERY_MR_RESP_IOVA, 8, false),
+};
+
+int native_query_mr(File& file, Request& request) {
+  int error = 0;
+  Mr* mr = file.find<Mr>(request.handle(UVERBS_ATTR_QUERY_MR_HANDLE), UVERBS_OBJECT_MR, &error);
+  if (!mr) return error;
+  request.write(UVERBS_ATTR_QUERY_MR_RESP_LKEY, mr->key);
+  request.write(UVERBS_ATTR_QUERY_MR_RESP_RKEY, mr->key);
+  request.write(UVERBS_ATTR_QUERY_MR_RESP_LENGTH, mr->length);
+  request.write(UVERBS_ATTR_QUERY_MR_RESP_IOVA, mr->iova);
+  return 0;
+}
+
+constexpr AttrSpec kAdviseAttrs[] = {
+    uverbs::object_attr(UVERBS_ATTR_ADVISE_MR_PD_HANDLE, UVERBS_OBJECT_PD, AttrAccess::read),
+    uverbs::const_attr(UVERBS_ATTR_ADVISE_MR_ADVICE),
+    uverbs::flags_attr(UVERBS_ATTR_ADVISE_MR_FLAGS, true),
+    {UVERBS_ATTR_ADVISE_MR_SGE_LIST, uverbs::AttrKind::ptr_in, true, sizeof(ib_uverbs_sge), 0xffff, false, 0,
+     AttrAccess::read},
+};
+
+int native_advise_mr(File& file, Request& request) {
+  int error = 0;
+  if (!file.find<Pd>(request.handle(UVERBS_ATTR_ADVISE_MR_PD_HANDLE), UVERBS_OBJECT_PD, &error)) return error;
+  return EOPNOTSUPP;  // advice is for paging on demand
+}
+
+constexpr AttrSpec kDmabufAttrs[] = {
+    uverbs::object_attr(UVERBS_ATTR_REG_DMABUF_MR_HANDLE, UVERBS_OBJECT_MR, AttrAccess::create),
+    uverbs::object_attr(UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE, UVERBS_OBJECT_PD, AttrAccess::read),
+    uverbs::in_attr(UVERBS_ATTR_REG_DMABUF_MR_OFFSET, 8),
+    uverbs::in_attr(UVERBS_ATTR_REG_DMABUF_MR_LENGTH, 8),
+    uverbs::in_attr(UVERBS_ATTR_REG_DMABUF_MR_IOVA, 8),
+    {UVERBS_ATTR_REG_DMABUF_MR_FD, uverbs::AttrKind::ptr_in, true, 4, 8, false, 0, AttrAccess::read},
+    uverbs::flags_attr(UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS, true),
+    uverbs::out_attr(UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, 4),
+    uverbs::out_attr(UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, 4),
+};
+
+int native_reg_dmabuf(File& file, Request& request) {
+  int error = 0;
+  if (!file.find<Pd>(request.handle(UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE), UVERBS_OBJECT_PD, &error)) return error;
+  std::uint32_t access = 0;
+  constexpr std::uint32_t allowed = Access::local_write | Access::remote_read | Access::remote_write |
+                                    Access::remote_atomic | Access::relaxed_ordering;
+  if ((error = request.flags(UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS, allowed, &access))) return error;
+  if ((error = check_access(access))) return error;
+  const auto offset = request.value<std::uint64_t>(UVERBS_ATTR_REG_DMABUF_MR_OFFSET);
+  const auto iova = request.value<std::uint64_t>(UVERBS_ATTR_REG_DMABUF_MR_IOVA);
+  if (offset % kPageSize != iova % kPageSize) return EINVAL;
+  const int fd = request.value<std::int32_t>(UVERBS_ATTR_REG_DMABUF_MR_FD);
+  if (fcntl(fd, F_GETFD) < 0) return EBADF;
+  char path[64], target[64] = {};
+  std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  const ssize_t n = readlink(path, target, sizeof target - 1);
+  // A real dma-buf belongs to another device's memory, which is out of reach from here.
+  return n > 0 && std::string_view(target).starts_with("/dmabuf") ? EOPNOTSUPP : EINVAL;
+}
+
+constexpr Method kMethods[] = {
+    {{UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY, kDestroyAttrs},
+     destroy_method<UVERBS_OBJECT_MR, UVERBS_ATTR_DESTROY_MR_HANDLE>},
+    {{UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR, kQueryAttrs}, native_query_mr},
+    {{UVERBS_OBJECT_MR, UVERBS_METHOD_ADVISE_MR, kAdviseAttrs}, native_advise_mr},
+    {{UVERBS_OBJECT_MR, UVERBS_METHOD_REG_DMABUF_MR, kDmabufAttrs}, native_reg_dmabuf},
+};
+constexpr WriteCommand kCommands[] = {
+    {IB_USER_VERBS_CMD_REG_MR, sizeof(ib_uverbs_reg_mr), sizeof(ib_uverbs_reg_mr_resp), write_reg_mr},
+    {IB_USER_VERBS_CMD_REREG_MR, sizeof(ib_uverbs_rereg_mr), sizeof(ib_uverbs_rereg_mr_resp), write_rereg_mr},
+    {IB_USER_VERBS_CMD_DEREG_MR, sizeof(ib_uverbs_dereg_mr), 0, write_dereg_mr},
+};
+
+}  // namespace
+
+int Mr::destroy(File& file) {
+  if (int error = destroy_mkey(file, key)) return error;
+  if (inner) destroy_mkey(file, inner);
+  --pd->users;
+  return 0;
+}
+
+std::span<const Method> mr_methods() { return kMethods; }
+std::span<const WriteCommand> mr_commands() { return kCommands; }
+
+}  // namespace verbena::kernel

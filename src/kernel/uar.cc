@@ -1,0 +1,67 @@
+// UAR objects: doorbell pages made on request.
+//
+// A page is ordinary memory of the command descriptor. Nothing watches it: the device takes what it needs from the
+// doorbell records.
+#include <rdma/mlx5_user_ioctl_cmds.h>
+#include <rdma/mlx5_user_ioctl_verbs.h>
+
+#include <cerrno>
+
+#include "kernel/command.h"
+#include "kernel/ib.h"
+#include "kernel/method.h"
+#include "prm/misc.h"
+
+namespace verbena::kernel {
+namespace {
+
+struct Uar : Object {
+  Uar() : Object(MLX5_IB_OBJECT_UAR) {}
+  int destroy(File& file) override {
+    Command<prm::DeallocUarIn, prm::DeallocUarOut> command(prm::Opcode::dealloc_uar);
+    command.in().set<prm::DeallocUarIn::uar>(page_id);
+    if (int error = command.run(file.device())) return error;
+    file.remove_mapping(offset);
+    return 0;
+  }
+  std::uint32_t page_id = 0;
+  std::uint64_t offset = 0;
+};
+
+constexpr AttrSpec kAllocAttrs[] = {
+    uverbs::object_attr(MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE, MLX5_IB_OBJECT_UAR, AttrAccess::create),
+    uverbs::const_attr(MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE),
+    uverbs::out_attr(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, 8),
+    uverbs::out_attr(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, 4),
+    uverbs::out_attr(MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, 4),
+};
+
+int native_alloc(File& file, Request& request) {
+  const auto type = request.value<std::uint64_t>(MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE);
+  if (type != MLX5_IB_UAPI_UAR_ALLOC_TYPE_BF && type != MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC) return EOPNOTSUPP;
+  Command<prm::AllocUarIn, prm::AllocUarOut> command(prm::Opcode::alloc_uar);
+  if (int error = command.run(file.device())) return error;
+  auto uar = std::make_unique<Uar>();
+  uar->page_id = command.out().get<prm::AllocUarOut::uar>();
+  uar->offset = file.new_uar_offset();
+  file.add_mapping(uar->offset, true);
+  request.write(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, uar->offset);
+  request.write(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, static_cast<std::uint32_t>(kPageSize));
+  request.write(MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, uar->page_id);
+  request.set_id(MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE, file.objects().add(std::move(uar)));
+  return 0;
+}
+
+constexpr AttrSpec kDestroyAttrs[] = {
+    uverbs::object_attr(MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE, MLX5_IB_OBJECT_UAR, AttrAccess::destroy)};
+constexpr Method kMethods[] = {
+    {{MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC, kAllocAttrs}, native_alloc},
+    {{MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_DESTROY, kDestroyAttrs},
+     destroy_method<MLX5_IB_OBJECT_UAR, MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE>},
+};
+
+}  // namespace
+
+std::span<const Method> uar_methods() { return kMethods; }
+
+}  // namespace verbena::kernel

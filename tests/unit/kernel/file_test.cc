@@ -1,0 +1,244 @@
+// A File over a device that grants everything: what the kernel's role itself checks.
+#include "kernel/file.h"
+
+#include <gtest/gtest.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "kernel/ib.h"
+#include "prm/mkey.h"
+#include "tests/unit/kernel/fake_device.h"
+#include "uverbs/bundle.h"
+
+namespace verbena::kernel {
+namespace {
+
+using uverbs::Bundle;
+
+class FileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto node = Node::adopt(std::make_unique<FakeDevice>(log_), device::Profile{}, 0);
+    ASSERT_TRUE(node) << node.error().reason;
+    file_ = File::open(*node);
+    ASSERT_TRUE(file_);
+    mlx5_ib_alloc_ucontext_req_v2 driver{};
+    driver.total_num_bfregs = 16;
+    driver.num_low_latency_bfregs = 4;
+    driver.max_cqe_version = 1;
+    driver.lib_caps = MLX5_LIB_CAP_4K_UAR | MLX5_LIB_CAP_DYN_UAR;
+    Bundle get(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_GET_CONTEXT);
+    std::uint32_t vectors = 0;
+    get.out_struct(UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS, vectors);
+    get.in_struct(UVERBS_ATTR_UHW_IN, driver);
+    get.out_struct(UVERBS_ATTR_UHW_OUT, context_);
+    ASSERT_EQ(run(get), 0);
+    EXPECT_GT(vectors, 0u);
+  }
+  void TearDown() override {
+    if (file_) file_->release();
+  }
+  int run(Bundle& bundle) { return file_->ioctl(bundle.finish(kDriverId)); }
+
+  template <class Cmd, class Resp>
+  int write(std::uint32_t command, const Cmd& cmd, Resp* resp) {
+    Bundle bundle(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE);
+    bundle.in_struct(UVERBS_ATTR_CORE_IN, cmd);
+    if (resp) bundle.out(UVERBS_ATTR_CORE_OUT, resp, sizeof *resp);
+    bundle.in_const(UVERBS_ATTR_WRITE_CMD, command);
+    return run(bundle);
+  }
+  template <class Cmd>
+  int write(std::uint32_t command, const Cmd& cmd) {
+    return write<Cmd, int>(command, cmd, nullptr);
+  }
+  std::uint32_t pd() {
+    ib_uverbs_alloc_pd_resp resp{};
+    EXPECT_EQ(write(IB_USER_VERBS_CMD_ALLOC_PD, ib_uverbs_alloc_pd{}, &resp), 0);
+    return resp.pd_handle;
+  }
+  int reg_mr(std::uint32_t pd_handle, std::uint64_t start, std::uint64_t length, std::uint64_t iova,
+             std::uint32_t access, ib_uverbs_reg_mr_resp* resp) {
+    ib_uverbs_reg_mr cmd{};
+    cmd.pd_handle = pd_handle;
+    cmd.start = start;
+    cmd.length = length;
+    cmd.hca_va = iova;
+    cmd.access_flags = access;
+    return write(IB_USER_VERBS_CMD_REG_MR, cmd, resp);
+  }
+  int create_cq(std::uint32_t cqe, std::uint32_t vector, std::uint32_t* handle, std::uint32_t* got) {
+    mlx5_ib_create_cq driver{};
+    driver.buf_addr = reinterpret_cast<std::uintptr_t>(buffer_);
+    driver.db_addr = reinterpret_cast<std::uintptr_t>(doorbell_);
+    driver.cqe_size = 64;
+    driver.flags = MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX;
+    driver.uar_page_index = 1;
+    Bundle bundle(UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE);
+    auto slot = bundle.out_object(UVERBS_ATTR_CREATE_CQ_HANDLE);
+    bundle.in_u32(UVERBS_ATTR_CREATE_CQ_CQE, cqe);
+    bundle.in_u64(UVERBS_ATTR_CREATE_CQ_USER_HANDLE, 0x1234);
+    bundle.in_u32(UVERBS_ATTR_CREATE_CQ_COMP_VECTOR, vector);
+    bundle.out_struct(UVERBS_ATTR_CREATE_CQ_RESP_CQE, *got);
+    bundle.in_struct(UVERBS_ATTR_UHW_IN, driver);
+    int error = run(bundle);
+    *handle = bundle.object(slot);
+    return error;
+  }
+
+  FakeDevice::Log log_;
+  std::shared_ptr<File> file_;
+  mlx5_ib_alloc_ucontext_resp context_{};
+  alignas(4096) std::byte buffer_[16384]{};
+  alignas(64) std::uint32_t doorbell_[4]{};
+};
+
+TEST_F(FileTest, ContextAnswersWhatProvidersNeed) {
+  EXPECT_EQ(context_.cqe_version, 1);
+  EXPECT_EQ(context_.tot_bfregs, 0u);
+  EXPECT_EQ(context_.log_uar_size, 12u);
+  EXPECT_EQ(context_.bf_reg_size, 512u);
+  EXPECT_EQ(context_.max_send_wqebb, 1u << 15);
+}
+
+TEST_F(FileTest, UnknownRequestsHaveTheKernelsErrors) {
+  Bundle object(0x7777, 0);
+  EXPECT_EQ(run(object), EPROTONOSUPPORT);
+  Bundle extra(UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY);
+  extra.in_object(UVERBS_ATTR_DESTROY_PD_HANDLE, 0);
+  extra.in_u64(0x55, 1);
+  EXPECT_EQ(run(extra), EPROTONOSUPPORT);
+  Bundle missing(UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY);
+  EXPECT_EQ(run(missing), EINVAL);
+  EXPECT_EQ(write(IB_USER_VERBS_CMD_POST_SEND, ib_uverbs_alloc_pd{}), EOPNOTSUPP);
+  EXPECT_EQ(write(IB_USER_VERBS_CMD_ALLOC_PD, ib_uverbs_alloc_pd{}), ENOSPC);
+}
+
+TEST_F(FileTest, HandlesAreCheckedForClassAndUse) {
+  const std::uint32_t handle = pd();
+  const auto here = reinterpret_cast<std::uintptr_t>(buffer_);
+  ib_uverbs_reg_mr_resp mr{};
+  ASSERT_EQ(reg_mr(handle, here, 4096, here, Access::local_write, &mr), 0);
+  EXPECT_EQ(write(IB_USER_VERBS_CMD_DEALLOC_PD, ib_uverbs_dealloc_pd{handle}), EBUSY);
+  EXPECT_EQ(write(IB_USER_VERBS_CMD_DEALLOC_PD, ib_uverbs_dealloc_pd{mr.mr_handle}), EINVAL);
+  EXPECT_EQ(write(IB_USER_VERBS_CMD_DEALLOC_PD, ib_uverbs_dealloc_pd{999}), ENOENT);
+  EXPECT_EQ(write(IB_USER_VERBS_CMD_DEREG_MR, ib_uverbs_dereg_mr{mr.mr_handle}), 0);
+  EXPECT_EQ(write(IB_USER_VERBS_CMD_DEALLOC_PD, ib_uverbs_dealloc_pd{handle}), 0);
+}
+
+TEST_F(FileTest, RegistrationChecksAccessAndMemory) {
+  const std::uint32_t handle = pd();
+  const auto here = reinterpret_cast<std::uintptr_t>(buffer_);
+  ib_uverbs_reg_mr_resp mr{};
+  EXPECT_EQ(reg_mr(handle, here, 64, here, Access::remote_write, &mr), EINVAL);
+  EXPECT_EQ(reg_mr(handle, here, 64, here, Access::remote_atomic, &mr), EINVAL);
+  EXPECT_EQ(reg_mr(handle, here, 64, here, 1u << 12, &mr), EINVAL);
+  EXPECT_EQ(reg_mr(handle, here, 64, here + 1, 0, &mr), EINVAL) << "offsets into the page differ";
+  EXPECT_EQ(reg_mr(handle, here, ~std::uint64_t{0} - 16, here, 0, &mr), EINVAL);
+  EXPECT_EQ(reg_mr(handle, 0x1000, 64, 0x1000, 0, &mr), EFAULT);
+  void* read_only = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const auto there = reinterpret_cast<std::uintptr_t>(read_only);
+  EXPECT_EQ(reg_mr(handle, there, 64, there, Access::local_write, &mr), EFAULT);
+  EXPECT_EQ(reg_mr(handle, there, 64, there, 0, &mr), 0);
+  munmap(read_only, 4096);
+}
+
+TEST_F(FileTest, AnotherIovaBecomesAnIndirectKey) {
+  ib_uverbs_reg_mr_resp mr{};
+  const auto here = reinterpret_cast<std::uintptr_t>(buffer_);
+  ASSERT_EQ(reg_mr(pd(), here, 4096, 0x10000000, Access::local_write, &mr), 0);
+  EXPECT_EQ(log_.count(prm::Opcode::create_mkey), 2u);
+  auto mkc = prm::ConstView<prm::CreateMkeyIn>(log_.last(prm::Opcode::create_mkey).data())
+                 .sub<prm::CreateMkeyIn::memory_key_mkey_entry>();
+  EXPECT_EQ(prm::mkey_access_mode(mkc), prm::MkeyAccessMode::klms);
+  EXPECT_EQ(mkc.get<prm::Mkc::start_addr>(), 0x10000000u);
+  log_.refuse[prm::Opcode::create_mkey] = prm::Status::exceed_lim;
+  EXPECT_EQ(reg_mr(pd(), here, 4096, here, 0, &mr), ENOMEM);
+}
+
+TEST_F(FileTest, CompletionQueueSizesAndVectors) {
+  std::uint32_t handle = 0, cqe = 0;
+  EXPECT_EQ(create_cq(0, 0, &handle, &cqe), EINVAL);
+  EXPECT_EQ(create_cq(1u << 22, 0, &handle, &cqe), EINVAL);
+  EXPECT_EQ(create_cq(100, 1000, &handle, &cqe), EINVAL);
+  ASSERT_EQ(create_cq(100, 0, &handle, &cqe), 0);
+  EXPECT_EQ(cqe, 127u);
+  ib_uverbs_destroy_cq_resp resp{};
+  Bundle destroy(UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_DESTROY);
+  destroy.in_object(UVERBS_ATTR_DESTROY_CQ_HANDLE, handle);
+  destroy.out_struct(UVERBS_ATTR_DESTROY_CQ_RESP, resp);
+  EXPECT_EQ(run(destroy), 0);
+  EXPECT_EQ(resp.comp_events_reported, 0u);
+}
+
+TEST_F(FileTest, UarPagesMapAndTheClockPageIsReadOnly) {
+  std::uint64_t offset = 0;
+  std::uint32_t length = 0, page = 0;
+  Bundle alloc(MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC);
+  auto slot = alloc.out_object(MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE);
+  alloc.in_const(MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE, 0);
+  alloc.out_struct(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, offset);
+  alloc.out_struct(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, length);
+  alloc.out_struct(MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, page);
+  ASSERT_EQ(run(alloc), 0);
+  EXPECT_NE(page, 0u);
+  const int rw = PROT_READ | PROT_WRITE;
+  void* uar = file_->mmap(nullptr, length, rw, MAP_SHARED, static_cast<std::int64_t>(offset));
+  ASSERT_NE(uar, MAP_FAILED);
+  static_cast<char*>(uar)[0x800] = 1;
+  munmap(uar, length);
+  EXPECT_EQ(file_->mmap(nullptr, length, rw, MAP_SHARED, static_cast<std::int64_t>(offset + 4096)), MAP_FAILED);
+  const std::int64_t clock = std::int64_t{MLX5_IB_MMAP_CLOCK_INFO} << 20;
+  EXPECT_EQ(file_->mmap(nullptr, 4096, rw, MAP_SHARED, clock), MAP_FAILED);
+  EXPECT_EQ(errno, EPERM);
+  void* info = file_->mmap(nullptr, 4096, PROT_READ, MAP_SHARED, clock);
+  ASSERT_NE(info, MAP_FAILED);
+  EXPECT_EQ(static_cast<mlx5_ib_clock_info*>(info)->mult, 1u);
+  munmap(info, 4096);
+  Bundle destroy(MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_DESTROY);
+  destroy.in_object(MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE, alloc.object(slot));
+  EXPECT_EQ(run(destroy), 0);
+}
+
+TEST_F(FileTest, GidQueriesKnowEmptyEntries) {
+  ib_uverbs_gid_entry entry{};
+  auto query = [&](std::uint64_t port, std::uint64_t index) {
+    Bundle bundle(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_ENTRY);
+    bundle.in_const(UVERBS_ATTR_QUERY_GID_ENTRY_PORT, port);
+    bundle.in_const(UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX, index);
+    bundle.in_u32(UVERBS_ATTR_QUERY_GID_ENTRY_FLAGS, 0);
+    bundle.out_struct(UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, entry);
+    return run(bundle);
+  };
+  EXPECT_EQ(query(1, 1), 0);
+  EXPECT_EQ(entry.gid_type, std::uint32_t{IB_UVERBS_GID_TYPE_ROCE_V2});
+  EXPECT_EQ(query(1, 2), ENODATA);
+  EXPECT_EQ(query(1, 4000), EINVAL);
+  EXPECT_EQ(query(2, 0), EINVAL);
+}
+
+TEST(EventPipe, UnreadRecordsOfADeadObjectAreTakenBack) {
+  auto pipe = EventPipe::create(sizeof(ib_uverbs_comp_event_desc));
+  ASSERT_TRUE(pipe);
+  const int fd = pipe->take_user_fd();
+  for (std::uint64_t element : {7, 8, 7, 9}) {
+    ib_uverbs_comp_event_desc record{element};
+    pipe->post(&record);
+  }
+  std::uint64_t first = 0;
+  ASSERT_EQ(read(fd, &first, sizeof first), 8);
+  EXPECT_EQ(first, 7u);
+  EXPECT_EQ(pipe->retract(7), 1u) << "one was read, one was not";
+  std::uint64_t rest[2]{};
+  ASSERT_EQ(read(fd, rest, sizeof rest), 16);
+  EXPECT_EQ(rest[0], 8u);
+  EXPECT_EQ(rest[1], 9u);
+  close(fd);
+}
+
+}  // namespace
+}  // namespace verbena::kernel
