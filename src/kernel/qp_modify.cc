@@ -63,7 +63,7 @@ std::uint32_t optional_params(std::uint32_t mask) {
   if (mask & A::retry_cnt) out |= Opt::retry_count;
   if (mask & A::rnr_retry) out |= Opt::rnr_retry;
   if (mask & A::min_rnr_timer) out |= Opt::rnr_timeout;
-  if (mask & A::max_qp_rd_atomic) out |= Opt::sra_max | Opt::rae | Opt::rre | Opt::rwe;
+  if (mask & A::max_qp_rd_atomic) out |= Opt::sra_max;
   if (mask & A::max_dest_rd_atomic) out |= Opt::rra_max | Opt::rae | Opt::rre | Opt::rwe;
   if (mask & A::path_mig_state) out |= Opt::pm_state;
   return out;
