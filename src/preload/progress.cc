@@ -33,6 +33,7 @@ struct ContextHook {
 };
 
 struct QueueHook {
+  decltype(ibv_qp_ex::wr_start) wr_start;
   decltype(ibv_qp_ex::wr_complete) wr_complete;
   decltype(ibv_cq_ex::start_poll) start_poll;
   ContextHook* context;
@@ -146,6 +147,21 @@ int wr_complete(ibv_qp_ex* qp) {
   return result;
 }
 
+template <class Function>
+void replace(Function*& current, Function* ours, Function*& before) {
+  if (current == nullptr || current == ours) return;
+  before = current;
+  current = ours;
+}
+
+// A provider sets wr_complete again when the QP changes state (libmlx5: an erring one until RTS), so it is caught at
+// the start of each batch.
+void wr_start(ibv_qp_ex* qp) {
+  QueueHook& hook = *record_of(qp, qp->qp_base.context);
+  hook.wr_start(qp);
+  replace(qp->wr_complete, &wr_complete, hook.wr_complete);
+}
+
 int poll_cq(ibv_cq* cq, int count, ibv_wc* wc) {
   ContextHook& hook = *hook_of(cq->context);
   step_if_pending(hook);
@@ -181,13 +197,6 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
   ibv_qp* qp = hook_of(context)->create_qp_ex(context, attr);
   if (qp && (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)) hook_qp(reinterpret_cast<ibv_qp_ex*>(qp));
   return qp;
-}
-
-template <class Function>
-void replace(Function*& current, Function* ours, Function*& before) {
-  if (current == nullptr || current == ours) return;
-  before = current;
-  current = ours;
 }
 
 bool destroys_queue(const ib_uverbs_ioctl_hdr& request) {
@@ -248,8 +257,8 @@ void hook_context(verbs_context* verbs) {
 }
 
 void hook_qp(ibv_qp_ex* qp) {
-  if (hook_of(qp->qp_base.context) == nullptr || qp->wr_complete == nullptr || qp->wr_complete == &wr_complete) return;
-  replace(qp->wr_complete, &wr_complete, record_of(qp, qp->qp_base.context)->wr_complete);
+  if (hook_of(qp->qp_base.context) == nullptr || qp->wr_start == nullptr || qp->wr_start == &wr_start) return;
+  replace(qp->wr_start, &wr_start, record_of(qp, qp->qp_base.context)->wr_start);
 }
 
 void hook_cq(ibv_cq_ex* cq) {
