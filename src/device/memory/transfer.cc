@@ -1,6 +1,7 @@
 #include "device/memory/transfer.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -10,6 +11,8 @@
 namespace verbena::device {
 
 namespace {
+
+constexpr unsigned kMoveAttempts = 10'000;
 
 bool ours(const Peer* peer) { return peer == nullptr || peer->self; }
 
@@ -64,6 +67,8 @@ bool may_process_vm(Peer& peer) {
 Moved cross(Peer& peer, bool writing, iovec ours_at, std::uint64_t theirs) {
   if (!may_process_vm(peer)) return Moved::unreachable;
   note_remote_access(peer, theirs, ours_at.iov_len);
+  std::uint32_t moves = peer.slice->header.promoting.load(std::memory_order_acquire);
+  unsigned attempts = 0;
   while (ours_at.iov_len != 0) {
     const iovec there{reinterpret_cast<void*>(theirs), ours_at.iov_len};
     const ssize_t done = writing ? process_vm_writev(peer.pid, &ours_at, 1, &there, 1, 0)
@@ -77,6 +82,13 @@ Moved cross(Peer& peer, bool writing, iovec ours_at, std::uint64_t theirs) {
     if (done < 0 && errno == EINTR) continue;
     if (done < 0 && errno == ESRCH) return Moved::gone;
     if (done < 0 && errno == EPERM) return Moved::unreachable;
+    // While the owner moves pages they are write-protected for a moment: ask again.
+    const std::uint32_t promoting = peer.slice->header.promoting.load(std::memory_order_acquire);
+    if (writing && (promoting != moves || (promoting & 1) != 0) && ++attempts < kMoveAttempts) {
+      moves = promoting;
+      sched_yield();
+      continue;
+    }
     const bool their_fault = readable(ours_at);
     return writing == their_fault ? Moved::destination_fault : Moved::source_fault;
   }

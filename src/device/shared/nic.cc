@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -262,6 +264,34 @@ void Nic::free_dma(void* addr, std::size_t length) {
   if (offset >= kArenaBytes) return;
   std::lock_guard guard(alloc_mutex_);
   arena_->free_pages(offset, length);
+}
+
+std::uint64_t Nic::alloc_arena(std::size_t length, std::size_t align) {
+  std::lock_guard guard(alloc_mutex_);
+  const auto offset = arena_->reserve(length, align);
+  if (!offset) return 0;
+  if (back(me_.arena + *offset, length)) return *offset;
+  arena_->free_pages(*offset, length);
+  return 0;
+}
+
+void Nic::free_arena(std::uint64_t offset, std::size_t length) {
+  std::lock_guard guard(alloc_mutex_);
+  arena_->free_pages(offset, length);
+}
+
+bool Nic::map_arena(void* at, std::size_t length, std::uint64_t offset) {
+  // By system call: sanitizers would take the range for new memory.
+  return syscall(SYS_mmap, at, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, slice_fd_,
+                 kArenaOffset + offset) == reinterpret_cast<long>(at);
+}
+
+bool Nic::slice_identity(std::uint64_t& device, std::uint64_t& inode) const {
+  struct stat st {};
+  if (fstat(slice_fd_, &st) != 0) return false;
+  device = st.st_dev;
+  inode = st.st_ino;
+  return true;
 }
 
 std::uint64_t Nic::alloc_table(std::uint32_t entries) {

@@ -143,6 +143,13 @@ class Nic : public NicMap {
   // Page-granular, zeroed, backed (never faults for want of memory). Null when full.
   void* alloc_dma(std::size_t length);
   void free_dma(void* addr, std::size_t length);
+  // For promotion: backed arena memory at a multiple of `align`, by offset (0: full), and its mapping at an address of
+  // the caller's choice.
+  std::uint64_t alloc_arena(std::size_t length, std::size_t align);
+  void free_arena(std::uint64_t offset, std::size_t length);
+  bool map_arena(void* at, std::size_t length, std::uint64_t offset);
+  // What /proc/self/maps calls the slice file: device and inode.
+  bool slice_identity(std::uint64_t& device, std::uint64_t& inode) const;
   // A table of Translation entries in the arena; its MkeyContext.translations offset, or 0 when full.
   std::uint64_t alloc_table(std::uint32_t entries);
   void free_table(std::uint64_t offset, std::uint32_t entries);

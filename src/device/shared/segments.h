@@ -93,9 +93,10 @@ struct NicSegment {
 
 // A promoted chunk of the owner's memory: private pages moved into the arena so that peers reach them directly.
 struct PromotedChunk {
-  std::atomic<std::uint64_t> va;      // chunk-aligned owner address + 1 (so 0 is "empty")
-  std::atomic<std::uint64_t> offset;  // in the arena
+  std::atomic<std::uint64_t> va;      // chunk-aligned owner address + 1 (so 0 is "empty"); kPromotedGone: was used
+  std::atomic<std::uint64_t> offset;  // of the chunk in the arena | first page << 4 | last page
 };
+inline constexpr std::uint64_t kPromotedGone = ~std::uint64_t{0};
 inline constexpr unsigned kLogChunk = 16;
 inline constexpr unsigned kPromotedSlots = 1u << 17;  // open addressing on va >> kLogChunk
 
@@ -111,6 +112,9 @@ struct SliceHeader {
   std::atomic<std::uint32_t> wake;    // futex: bumped to wake the owner's helper thread
   std::atomic<std::uint32_t> helper_sleeps;  // 1 while the helper waits on `wake`
   std::atomic<std::uint32_t> irq;     // bit per completion vector with new EQEs (owner clears)
+  // Chunks that peers would like promoted: (va >> kLogChunk) << 16 | number of chunks; 0: free place.
+  alignas(64) std::atomic<std::uint64_t> promote_wish[16];
+  std::atomic<std::uint32_t> promoting;  // odd while a promotion is under way (writes to it may fail meanwhile)
   alignas(64) SharedLock atomic_lock; // serialises atomics on this process's memory
   std::atomic<std::uint64_t> promoted_count;
   // QPs that a peer's delivery left something to do for (a bit per QP context, and a bit per word of those).
@@ -121,6 +125,7 @@ inline constexpr std::uint32_t kPendingTimer = 2;      // a timer is armed
 inline constexpr std::uint32_t kPendingAttention = 4;  // attention bits are set
 inline constexpr std::uint32_t kPendingError = 8;      // a QP is in the error state: its RQ is flushed as it fills
 inline constexpr std::uint32_t kPendingIrq = 16;       // a peer raised an interrupt
+inline constexpr std::uint32_t kPendingPromote = 32;   // promote_wish has entries (for the helper thread)
 
 struct Slice {
   SliceHeader header;

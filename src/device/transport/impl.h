@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "device/memory/promote.h"
 #include "device/transport/completion.h"
 #include "device/transport/engine.h"
 #include "device/transport/responder.h"
@@ -85,6 +86,7 @@ class Engine::Impl {
 
   std::function<void(unsigned)> interrupt;
   std::atomic<bool> has_interrupt{false};
+  Promoter promoter;
   std::unique_ptr<Trace> trace;  // captures frames; null: off
 
  private:

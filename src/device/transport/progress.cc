@@ -138,7 +138,7 @@ void Engine::Impl::step() {
 }
 
 void Engine::Impl::work() {
-  const std::uint32_t bits = slice().header.pending.load(std::memory_order_acquire);
+  const std::uint32_t bits = slice().header.pending.load(std::memory_order_acquire) & ~kPendingPromote;
   if (bits == 0) return;
   if (!stepping_.test_and_set(std::memory_order_acquire)) {
     if ((bits & kPendingTimer) != 0) run_timers();
@@ -159,6 +159,10 @@ void Engine::Impl::helper() {
     const std::uint64_t turns = turns_.load(std::memory_order_relaxed);
     const bool polled = turns != turns_seen;
     turns_seen = turns;
+    if ((h.pending.load(std::memory_order_acquire) & kPendingPromote) != 0) {
+      clear_pending(kPendingPromote);
+      promoter.serve();
+    }
     if (!polled) work();
     h.helper_sleeps.store(1, std::memory_order_seq_cst);
     const std::uint32_t bits = h.pending.load(std::memory_order_seq_cst);
@@ -174,6 +178,7 @@ void Engine::Impl::helper() {
       error_pause = 1'000'000;
     }
     if ((bits & (kPendingWork | kPendingAttention | kPendingIrq)) != 0) pause = 0;
+    // (a promotion asked for meanwhile has bumped `wake`, so the wait below returns at once)
     // Somebody polls: two threads on the same queues only get into each other's way.
     if (pause != kNever && polled) pause = std::max(pause, kPollerPauseNs);
     if (pause != 0 && !stop_.load()) {

@@ -1,0 +1,119 @@
+// Private memory of another process: reached by system call first, promoted when it is hot.
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "device/memory/promoted_table.h"
+#include "transport_world.h"
+
+namespace verbena::device::test {
+namespace {
+
+using prm::CqeOpcode;
+using prm::WqeOpcode;
+
+struct Offer {
+  std::uint32_t qpn, key;
+  std::uint64_t va;
+  std::uint8_t gid[16];
+};
+
+class Promotion : public World {};
+
+// The owner of the memory: a process of its own that only spins, counting in a word of the same chunk.
+[[noreturn]] void owner(const std::string& dir, int to, int from) {
+  auto p = std::make_unique<Process>(dir);
+  Cq* c = p->cq();
+  Qp* q = p->qp(QpType::rc, c);
+  auto* memory = static_cast<std::byte*>(mmap(nullptr, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  std::memset(memory, 0, 1 << 20);
+  Offer offer{q->context->qpn, p->key(memory, 1 << 20, kAllRights), reinterpret_cast<std::uint64_t>(memory), {}};
+  p->gid(offer.gid);
+  if (write(to, &offer, sizeof offer) != sizeof offer) _exit(1);
+  std::uint32_t peer;
+  if (read(from, &peer, sizeof peer) != sizeof peer) _exit(1);
+  p->engine->set_state(*q->context, QpState::init);
+  p->engine->set_state(*q->context, QpState::rtr, [&](QpContext& x) {
+    x.dest_qpn = peer;
+    x.path.port = 1;
+    x.path.sgid_index = 3;
+    std::memcpy(x.path.rgid, offer.gid, 16);
+    x.epsn = 1;
+  });
+  if (write(to, "r", 1) != 1) _exit(1);
+  volatile std::uint64_t* count = reinterpret_cast<std::uint64_t*>(memory + 4096 - 8);
+  volatile std::uint64_t* stop = reinterpret_cast<std::uint64_t*>(memory + 4096);
+  std::uint64_t mine = 0;
+  while (*stop == 0) *count = ++mine;  // in the middle of what is being moved
+  const bool kept = *count == mine;
+  // A child of ours has its own copy.
+  if (const pid_t grandchild = fork(); grandchild == 0) {
+    *count = 0;
+    _exit(*stop == 1 ? 0 : 1);
+  } else {
+    int status = 1;
+    waitpid(grandchild, &status, 0);
+    const std::uint8_t answer = kept && status == 0 && *count == mine;
+    if (write(to, &answer, 1) != 1) _exit(1);
+  }
+  pause();
+  _exit(0);
+}
+
+TEST_F(Promotion, HotMemoryMovesUnderItsOwnersWrites) {
+  int up[2], down[2];
+  ASSERT_EQ(pipe(up), 0);
+  ASSERT_EQ(pipe(down), 0);
+  b.reset();
+  const pid_t child = fork();
+  if (child == 0) {
+    a.release();  // the parent's
+    owner(dir_, up[1], down[0]);
+  }
+  Offer offer{};
+  ASSERT_EQ(read(up[0], &offer, sizeof offer), static_cast<ssize_t>(sizeof offer));
+  Cq* c = a->cq();
+  Qp* q = a->qp(QpType::rc, c);
+  ASSERT_EQ(write(down[1], &q->context->qpn, 4), 4);
+  char ready_byte;
+  ASSERT_EQ(read(up[0], &ready_byte, 1), 1);
+  QpContext remote{};
+  remote.qpn = offer.qpn;
+  ready(*a, *q, *a, remote, 1);
+  const auto found = a->nic->find_qp(offer.qpn);
+  ASSERT_TRUE(found);
+  Memory m = a->memory(1 << 20, kAllRights, true);
+  for (int round = 0; round < 200 && found.peer->slice->header.promoted_count.load() == 0; ++round) {
+    std::memset(m.p, round + 1, 65536);
+    a->post(*q, {.opcode = WqeOpcode::rdma_write, .sges = {{m.p, 65536, m.key}}, .raddr = offer.va + 8192, .rkey = offer.key});
+    ASSERT_EQ(a->wait(*c).opcode, CqeOpcode::req);
+    if (round > 8) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_GT(found.peer->slice->header.promoted_count.load(), 0u);
+  EXPECT_GT(find_promoted(*found.peer->slice, offer.va + 8192).end, offer.va);
+  // Reads and writes agree across the border of what was promoted.
+  for (std::size_t i = 0; i < 1 << 19; ++i) m.p[i] = static_cast<std::byte>(i * 31);
+  a->post(*q, {.opcode = WqeOpcode::rdma_write, .sges = {{m.p, 1 << 19, m.key}}, .raddr = offer.va + 12288, .rkey = offer.key});
+  ASSERT_EQ(a->wait(*c).opcode, CqeOpcode::req);
+  a->post(*q, {.opcode = WqeOpcode::rdma_read, .sges = {{m.p + (1 << 19), 1 << 19, m.key}}, .raddr = offer.va + 12288, .rkey = offer.key});
+  ASSERT_EQ(a->wait(*c).opcode, CqeOpcode::req);
+  EXPECT_EQ(std::memcmp(m.p, m.p + (1 << 19), 1 << 19), 0);
+  // The target is stopped: one-sided operations go on.
+  kill(child, SIGSTOP);
+  a->post(*q, {.opcode = WqeOpcode::atomic_fa, .sges = {{m.p, 8, m.key}}, .raddr = offer.va + 4096, .rkey = offer.key, .swap_add = 1});
+  EXPECT_EQ(a->wait(*c).opcode, CqeOpcode::req);
+  kill(child, SIGCONT);
+  std::uint8_t answer = 0;
+  ASSERT_EQ(read(up[0], &answer, 1), 1);
+  EXPECT_EQ(answer, 1);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  // The dead answer nothing.
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  a->post(*q, {.opcode = WqeOpcode::rdma_write, .inline_data = "x", .raddr = offer.va, .rkey = offer.key});
+  EXPECT_EQ(a->wait(*c).vendor, 0x81u);
+}
+
+}  // namespace
+}  // namespace verbena::device::test
