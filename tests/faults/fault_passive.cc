@@ -5,11 +5,14 @@
 //   fault_passive spinning   spins on its own memory and calls nothing
 //   fault_passive guarded    sleeps, and neither side may look into the other's memory (another user, not dumpable)
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
+#include <stdexcept>
 
 #include "endpoint.h"
 
@@ -33,10 +36,19 @@ void fill(char* data, std::size_t bytes, unsigned seed) {
   for (std::size_t i = 0; i < bytes; ++i) data[i] = static_cast<char>(i * 7 + seed);
 }
 
+// Another user, with a run directory of its own.
+void become_nobody() {
+  if (setgid(kNobody) || setuid(kNobody)) throw std::runtime_error("setuid failed");
+}
+void own_run_directory(char* name) {
+  if (!mkdtemp(name) || chown(name, kNobody, kNobody)) throw std::runtime_error("no run directory");
+  setenv("VERBENA_RUN_DIR", name, 1);
+}
+
 // The target: does nothing, in the asked way, until the requester has finished; then checks what it was given.
 int target(int socket, const std::string& how) {
   if (how == "guarded") {
-    if (setgid(kNobody) || setuid(kNobody)) return check(false, "setuid"), 0;
+    become_nobody();
     prctl(PR_SET_DUMPABLE, 0);
   }
   Endpoint me;
@@ -64,7 +76,7 @@ void expect_success(Endpoint& me, const char* what) {
 
 void requester(const std::string& how) {
   Child other = spawn([&](int socket) { return target(socket, how); });
-  if (how == "guarded" && (setgid(kNobody) || setuid(kNobody))) throw std::runtime_error("setuid");
+  if (how == "guarded") become_nobody();
   Endpoint me;
   const Remote remote = meet(me, other.socket);
   usleep(50000);  // the target has had time to reach its sleep
@@ -107,5 +119,9 @@ int main(int argc, char** argv) {
     puts("skip: changing the user needs root");
     return 77;
   }
-  return report([&] { requester(how); });
+  char run_dir[] = "/dev/shm/verbena-guarded-XXXXXX";
+  if (how == "guarded") own_run_directory(run_dir);
+  const int status = report([&] { requester(how); });
+  if (how == "guarded") std::filesystem::remove_all(run_dir);
+  return status;
 }

@@ -58,6 +58,7 @@ def main(path, frames, interfaces):
     if out.returncode or len(rows) != frames:
         problems.append(f"tshark read {len(rows)} frames: {out.stderr.strip()}")
     for row in rows:
+        row[3] = row[3].replace('"Time To Live" only 1', "")  # what ping-pong programs ask for
         if row[2] or row[3]:
             problems.append(f"frame {row[0]}: tshark says {row[2]} {row[3]}")
         if not row[4]:
