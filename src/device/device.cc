@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "device/command/dispatcher.h"
+#include "device/command/mkey_update.h"
 #include "device/command/state.h"
 #include "device/profile.h"
 #include "device/shared/nic.h"
@@ -84,6 +85,10 @@ class AttachedDevice final : public Device {
     std::memcpy(copy.data(), in.data(), copy.size());
     const HeldInterrupts held(handler_);
     command::execute(commands_, copy, out);
+  }
+
+  int update_mkey(std::uint32_t key, std::span<const std::byte, 64> mkc, bool range) override {
+    return command::update_mkey(commands_, key, prm::ConstView<prm::Mkc>(mkc.data()), range);
   }
 
   void set_interrupt_handler(std::function<void(unsigned)> handler) override {

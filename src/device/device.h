@@ -31,6 +31,11 @@ class Device {
   // than the status header gets as much as fits. `in` is copied first: the guest may change it meanwhile.
   virtual void execute(std::span<const std::byte> in, std::span<std::byte> out) = 0;
 
+  // What the driver's own UMR queue does on hardware: gives a memory key of this process the domain and rights of `mkc`
+  // (a memory key context) and, with `range`, the start and length of a direct key. The key keeps its number.
+  // 0, or EINVAL and nothing is changed.
+  virtual int update_mkey(std::uint32_t key, std::span<const std::byte, 64> mkc, bool range) = 0;
+
   // Called when an event queue of completion vector `vector` has new entries; from any thread that runs the
   // device, without device locks held. Set once, before the first EQ exists.
   virtual void set_interrupt_handler(std::function<void(unsigned vector)> handler) = 0;

@@ -64,9 +64,12 @@ int create_shifted(File& file, Pd& pd, const MrParams& mr, std::uint32_t inner, 
   return request.run(key);
 }
 
+bool is_writable(std::uint32_t access) {
+  return access & (Access::local_write | Access::remote_write | Access::remote_atomic | Access::mw_bind);
+}
+
 int create_keys(File& file, Pd& pd, const MrParams& mr, std::uint32_t* key, std::uint32_t* inner) {
-  const bool writable = mr.access & (Access::local_write | Access::remote_write | Access::remote_atomic | Access::mw_bind);
-  if (int error = check_memory(mr.start, mr.length, writable)) return error;
+  if (int error = check_memory(mr.start, mr.length, is_writable(mr.access))) return error;
   *inner = 0;
   if (mr.iova == mr.start) return create_direct(file, pd, mr, key);
   if (int error = create_direct(file, pd, mr, inner)) return error;
@@ -88,6 +91,31 @@ int reg_mr(File& file, Pd& pd, const MrParams& params, std::unique_ptr<Mr>* out)
   mr->access = params.access;
   *out = std::move(mr);
   return 0;
+}
+
+// Rights and domain, and the range of a region that lies at its own address, change in place: the keys stay. Any other
+// change makes new keys first, so that on failure the region stays as it was.
+int update_keys(File& file, Mr& mr, Pd& pd, const MrParams& params) {
+  const bool moved = params.start != mr.start || params.length != mr.length || params.iova != mr.iova;
+  if (moved && (mr.inner || params.iova != params.start)) {
+    std::uint32_t key = 0, inner = 0;
+    if (int error = create_keys(file, pd, params, &key, &inner)) return error;
+    destroy_mkey(file, mr.key);
+    if (mr.inner) destroy_mkey(file, mr.inner);
+    mr.key = key;
+    mr.inner = inner;
+    return 0;
+  }
+  if (int error = check_memory(params.start, params.length, is_writable(params.access))) return error;
+  prm::Box<prm::Mkc> mkc;
+  set_access(mkc.view(), params.access);
+  mkc.set<prm::Mkc::pd>(pd.pdn);
+  mkc.set<prm::Mkc::start_addr>(params.start);
+  mkc.set<prm::Mkc::len>(params.length);
+  const std::span<const std::byte, 64> context(mkc.data(), 64);
+  if (mr.inner)
+    if (int error = file.device().update_mkey(mr.inner, context, false)) return error;
+  return file.device().update_mkey(mr.key, context, !mr.inner);
 }
 
 // ---- legacy commands ----
@@ -127,22 +155,16 @@ int write_rereg_mr(File& file, WriteCall& call) {
     params.length = cmd.length;
     params.iova = cmd.hca_va;
   }
-  // New keys first: on failure the region stays as it was.
-  std::uint32_t key = 0, inner = 0;
-  if ((error = create_keys(file, *pd, params, &key, &inner))) return error;
-  destroy_mkey(file, mr->key);
-  if (mr->inner) destroy_mkey(file, mr->inner);
+  if ((error = update_keys(file, *mr, *pd, params))) return error;
   --mr->pd->users;
   ++pd->users;
   mr->pd = pd;
-  mr->key = key;
-  mr->inner = inner;
   mr->start = params.start;
   mr->length = params.length;
   mr->iova = params.iova;
   mr->access = params.access;
   ib_uverbs_rereg_mr_resp response{};
-  response.lkey = response.rkey = key;
+  response.lkey = response.rkey = mr->key;
   call.write(&response, sizeof response);
   return 0;
 }

@@ -24,6 +24,8 @@ class MkeyRequest {
   MkeyRequest(File& file, std::uint32_t pdn, std::size_t klm_entries = 0);
   prm::View<prm::Mkc> context();
   prm::View<prm::Klm> klm(std::size_t i);
+  // The table is made for its entries but has none yet.
+  void leave_empty() { command_.in().set<prm::CreateMkeyIn::translations_octword_actual_size>(0); }
   int run(std::uint32_t* key);
 
  private:

@@ -38,6 +38,7 @@ int write_alloc_mw(File& file, WriteCall& call) {
   // A window is an indirect key without content until a bind work request fills it.
   MkeyRequest request(file, pd->pdn, driver.num_klms ? driver.num_klms : 1);
   auto mkc = request.context();
+  request.leave_empty();
   mkc.set<prm::Mkc::free>(1);
   mkc.set<prm::Mkc::lr>(1);
   mkc.set<prm::Mkc::en_rinval>(type == MwType::type_2 ? 1 : 0);

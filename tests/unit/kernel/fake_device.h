@@ -48,6 +48,7 @@ class FakeDevice : public device::Device {
     }
     if (out.size() == prm::CommandOut::size) prm::store_be32(out.data() + 8, next_++);  // a number of something
   }
+  int update_mkey(std::uint32_t, std::span<const std::byte, 64>, bool) override { return 0; }
   void set_interrupt_handler(std::function<void(unsigned)>) override {}
   void eq_doorbell(std::uint32_t, std::uint32_t, bool) override {}
   void* alloc_dma(std::size_t length) override { return std::aligned_alloc(4096, length); }

@@ -1,0 +1,46 @@
+#include "device/command/mkey_update.h"
+
+#include <cerrno>
+
+namespace verbena::device::command {
+namespace {
+
+using prm::Mkc;
+
+constexpr std::uint32_t kRights =
+    kMkeyLocalRead | kMkeyLocalWrite | kMkeyRemoteRead | kMkeyRemoteWrite | kMkeyAtomic;
+
+std::uint32_t rights_of(const prm::ConstView<Mkc>& mkc) {
+  return (mkc.get<Mkc::lr>() ? kMkeyLocalRead : 0) | (mkc.get<Mkc::lw>() ? kMkeyLocalWrite : 0) |
+         (mkc.get<Mkc::rr>() ? kMkeyRemoteRead : 0) | (mkc.get<Mkc::rw>() ? kMkeyRemoteWrite : 0) |
+         (mkc.get<Mkc::a>() ? kMkeyAtomic : 0);
+}
+
+}  // namespace
+
+int update_mkey(State& state, std::uint32_t key, const prm::ConstView<Mkc>& mkc, bool range) {
+  std::lock_guard guard(state.mutex);
+  MkeyRecord* record = state.mkeys.find(key >> 8);
+  MkeyContext* context = state.nic.own_mkey(key >> 8);
+  Pd* pd = state.pds.find(mkc.get<Mkc::pd>());
+  if (!record || !context || !pd || context->key.load(std::memory_order_relaxed) != key) return EINVAL;
+  const std::uint64_t start = mkc.get<Mkc::start_addr>(), length = mkc.get<Mkc::len>();
+  if (range && (context->mode != MkeyMode::pa || record->umem != Backing::kNone || start + length < start))
+    return EINVAL;
+
+  if (Pd* old = state.pds.find(record->context.get<Mkc::pd>()); old && old->uses) --old->uses;
+  ++pd->uses;
+  record->context.set<Mkc::pd>(mkc.get<Mkc::pd>());
+  context->generation.fetch_add(1, std::memory_order_acq_rel);  // nobody uses it meanwhile
+  context->pdn = mkc.get<Mkc::pd>();
+  context->flags.store((context->flags.load(std::memory_order_relaxed) & ~kRights) | rights_of(mkc));
+  if (range) {
+    context->start = start;
+    context->length = length;
+  }
+  context->generation.fetch_add(1, std::memory_order_release);
+  if (range) state.engine.registered(start, length);
+  return 0;
+}
+
+}  // namespace verbena::device::command
