@@ -72,6 +72,8 @@ class Engine::Impl {
   void abandon();
 
   void arm_timer(QpContext& qp, std::uint64_t delay_ns, TimerKind kind);
+  // The peer has posted enough receives to make it worth trying before the RNR timer ends.
+  bool receiver_ready(const QpContext& qp, QpLocal& local);
   void forget(QpContext& qp);
   void list_failed(QpContext& qp);
   void invalidate_way(QpContext& qp);
@@ -94,6 +96,7 @@ class Engine::Impl {
   void queue_work(QpContext& qp);
   void attend();
   void run_timers();
+  void look_at_receivers();
   void run_work();
   void check_failed();
   void dispatch_interrupts();
@@ -116,11 +119,14 @@ class Engine::Impl {
   bool all_visited_ = false;
   std::uint64_t all_visited_version_ = 0;
 
-  std::mutex mutex_;  // the three lists below
+  std::mutex mutex_;  // the lists below
   std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers_;
   std::atomic<std::uint64_t> next_deadline_{~0ull};
   std::deque<std::uint32_t> work_;
   std::vector<std::uint32_t> failed_;
+  std::vector<std::uint32_t> rnr_waiters_;
+  std::atomic<std::uint32_t> rnr_count_{0};
+  std::uint64_t receivers_seen_ns_ = 0;
   std::uint64_t failed_checked_ns_ = 0;
 
   std::atomic<std::uint64_t> turns_{0};  // grows while the program polls

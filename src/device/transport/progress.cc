@@ -12,6 +12,7 @@ namespace verbena::device {
 
 namespace {
 constexpr std::uint64_t kFailedCheckNs = 10'000;
+constexpr std::uint64_t kReceiverCheckNs = 500;
 constexpr std::uint64_t kNever = ~0ull;
 constexpr std::uint64_t kPollerPauseNs = 300'000;  // how long the helper leaves work to a program that polls
 }  // namespace
@@ -34,6 +35,10 @@ void Engine::Impl::arm_timer(QpContext& qp, std::uint64_t delay_ns, TimerKind ki
   {
     std::lock_guard guard(mutex_);
     timers_.push({at, nic_.index_of(qp), qp.generation.load()});
+    if (kind == TimerKind::rnr) {
+      rnr_waiters_.push_back(nic_.index_of(qp));
+      rnr_count_.store(static_cast<std::uint32_t>(rnr_waiters_.size()));
+    }
     sooner = at < next_deadline_.load();
     if (sooner) next_deadline_.store(at);
     set_pending(kPendingTimer);
@@ -56,6 +61,8 @@ void Engine::Impl::forget(QpContext& qp) {
   std::lock_guard guard(mutex_);
   std::erase(work_, index);
   std::erase(failed_, index);
+  std::erase(rnr_waiters_, index);
+  rnr_count_.store(static_cast<std::uint32_t>(rnr_waiters_.size()));
   qp.sq_flags.fetch_and(~kSqQueued);
   local(qp).failed_listed.store(false);
   if (failed_.empty()) clear_pending(kPendingError);
@@ -78,6 +85,44 @@ void Engine::Impl::run_timers() {
     QpContext& qp = slice().qps[t.index];
     if (qp.generation.load() == t.generation && Nic::in_use(qp)) kick(qp);
   }
+}
+
+bool Engine::Impl::receiver_ready(const QpContext& qp, QpLocal& local) {
+  if (static_cast<TimerKind>(qp.timer) != TimerKind::rnr || local.peer == nullptr) return false;
+  const QpContext& remote = *local.remote;
+  if (remote.srq != ~0u || local.peer->in_arena(remote.dbrec_va, 8) == nullptr) return false;
+  const std::uint32_t enough = std::max(1u, (1u << (remote.rq.log_entries & 15)) / 4);
+  return posted(*local.peer, remote.rq, remote.dbrec_va, remote.rq_head) >= enough;
+}
+
+// The RNR timer says when to try again at the latest. A sender that polls anyway looks whether the receiver has
+// caught up, instead of leaving both idle until then.
+void Engine::Impl::look_at_receivers() {
+  const std::uint64_t now = device_clock();
+  if (now - receivers_seen_ns_ < kReceiverCheckNs) return;
+  receivers_seen_ns_ = now;
+  std::vector<std::uint32_t> list;
+  {
+    std::lock_guard guard(mutex_);
+    list.swap(rnr_waiters_);
+  }
+  for (const std::uint32_t index : list) {
+    QpContext& qp = slice().qps[index];
+    if (!Nic::in_use(qp)) continue;
+    bool ready = false, waiting = false;
+    {
+      SharedGuard guard(qp.sq_lock, me());
+      waiting = qp.deadline_ns != 0 && static_cast<TimerKind>(qp.timer) == TimerKind::rnr;
+      ready = waiting && receiver_ready(qp, local(qp));
+      if (ready) qp.deadline_ns = 0;
+    }
+    if (ready) kick(qp);
+    if (ready || !waiting) continue;
+    std::lock_guard guard(mutex_);
+    rnr_waiters_.push_back(index);
+  }
+  std::lock_guard guard(mutex_);
+  rnr_count_.store(static_cast<std::uint32_t>(rnr_waiters_.size()));
 }
 
 void Engine::Impl::run_work() {
@@ -142,6 +187,7 @@ void Engine::Impl::work() {
   if (bits == 0) return;
   if (!stepping_.test_and_set(std::memory_order_acquire)) {
     if ((bits & kPendingTimer) != 0) run_timers();
+    if (rnr_count_.load(std::memory_order_relaxed) != 0) look_at_receivers();
     if ((bits & kPendingWork) != 0) run_work();
     if ((bits & kPendingError) != 0) check_failed();
     stepping_.clear(std::memory_order_release);
