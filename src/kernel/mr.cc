@@ -22,12 +22,15 @@ struct MrParams {
   std::uint32_t access;
 };
 
-void set_access(const prm::View<prm::Mkc>& mkc, std::uint32_t access) {
+void set_access(const prm::View<prm::Mkc>& mkc, std::uint32_t access, const Caps& caps) {
   mkc.set<prm::Mkc::lr>(1);
   mkc.set<prm::Mkc::lw>(access & Access::local_write ? 1 : 0);
   mkc.set<prm::Mkc::rr>(access & Access::remote_read ? 1 : 0);
   mkc.set<prm::Mkc::rw>(access & Access::remote_write ? 1 : 0);
   mkc.set<prm::Mkc::a>(access & Access::remote_atomic ? 1 : 0);
+  if (!(access & Access::relaxed_ordering)) return;
+  if (caps.relaxed_write) mkc.set<prm::Mkc::relaxed_ordering_write>(1);
+  if (caps.relaxed_read) mkc.set<prm::Mkc::relaxed_ordering_read>(1);
 }
 
 // The memory itself: bus addresses are virtual addresses, so the region needs no page list, however large it is.
@@ -35,12 +38,7 @@ int create_direct(File& file, Pd& pd, const MrParams& mr, std::uint32_t* key) {
   MkeyRequest request(file, pd.pdn);
   auto mkc = request.context();
   prm::set_mkey_access_mode(mkc, prm::MkeyAccessMode::pa);
-  set_access(mkc, mr.access);
-  const Caps& caps = file.node().caps();
-  if (mr.access & Access::relaxed_ordering) {
-    if (caps.relaxed_write) mkc.set<prm::Mkc::relaxed_ordering_write>(1);
-    if (caps.relaxed_read) mkc.set<prm::Mkc::relaxed_ordering_read>(1);
-  }
+  set_access(mkc, mr.access, file.node().caps());
   mkc.set<prm::Mkc::start_addr>(mr.start);
   mkc.set<prm::Mkc::len>(mr.length);
   return request.run(key);
@@ -51,7 +49,7 @@ int create_shifted(File& file, Pd& pd, const MrParams& mr, std::uint32_t inner, 
   const std::size_t entries = std::max<std::size_t>(1, (mr.length + kKlmBytes - 1) / kKlmBytes);
   MkeyRequest request(file, pd.pdn, entries);
   auto mkc = request.context();
-  set_access(mkc, mr.access);
+  set_access(mkc, mr.access, file.node().caps());
   mkc.set<prm::Mkc::start_addr>(mr.iova);
   mkc.set<prm::Mkc::len>(mr.length);
   for (std::size_t i = 0; i < entries; ++i) {
@@ -108,7 +106,7 @@ int update_keys(File& file, Mr& mr, Pd& pd, const MrParams& params) {
   }
   if (int error = check_memory(params.start, params.length, is_writable(params.access))) return error;
   prm::Box<prm::Mkc> mkc;
-  set_access(mkc.view(), params.access);
+  set_access(mkc.view(), params.access, file.node().caps());
   mkc.set<prm::Mkc::pd>(pd.pdn);
   mkc.set<prm::Mkc::start_addr>(params.start);
   mkc.set<prm::Mkc::len>(params.length);

@@ -27,8 +27,8 @@ QUICK = ["test_addr", "test_pd", "test_cq", "test_cq_events", "test_device", "te
 ALLOWED_SKIPS = [
     (r"xrc", r".*", "XRC QPs are later work"),
     (r"raw", r".*", "raw packet QPs are later work"),
-    (r"\bDM|DeviceMemory|SharedDM|_dm", r".*", "device memory is later work"),
     (r"DmaBuf", r".*", "needs a DRM render node"),
+    (r"\bDM|DeviceMemory|SharedDM|_dm", r".*", "device memory is later work"),
     (r"odp|Odp", r".*", "on-demand paging is later work"),
     (r".*", r"(?i).*(XRC|raw packet|device memory|ODP|on.demand|DRM|dma.?buf).*", "later work"),
     (r"huge", r"(?i).*huge.*", "no huge pages are reserved on this machine"),

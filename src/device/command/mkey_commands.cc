@@ -179,6 +179,7 @@ void read_back(const MkeyContext& key, prm::View<Mkc> mkc) {
   mkc.set<Mkc::free>(!!(flags & kMkeyFree));
   mkc.set<Mkc::lw>(!!(flags & kMkeyLocalWrite)).set<Mkc::lr>(!!(flags & kMkeyLocalRead));
   mkc.set<Mkc::rw>(!!(flags & kMkeyRemoteWrite)).set<Mkc::rr>(!!(flags & kMkeyRemoteRead));
+  mkc.set<Mkc::relaxed_ordering_write>(!!(flags & kMkeyRelaxed));
   mkc.set<Mkc::a>(!!(flags & kMkeyAtomic)).set<Mkc::length64>(!!(flags & kMkeyLength64));
   mkc.set<Mkc::mkey_7_0>(key.key.load(std::memory_order_relaxed) & 0xff);
   mkc.set<Mkc::qpn>(key.qpn).set<Mkc::pd>(key.pdn);

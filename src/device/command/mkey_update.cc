@@ -8,12 +8,12 @@ namespace {
 using prm::Mkc;
 
 constexpr std::uint32_t kRights =
-    kMkeyLocalRead | kMkeyLocalWrite | kMkeyRemoteRead | kMkeyRemoteWrite | kMkeyAtomic;
+    kMkeyLocalRead | kMkeyLocalWrite | kMkeyRemoteRead | kMkeyRemoteWrite | kMkeyAtomic | kMkeyRelaxed;
 
 std::uint32_t rights_of(const prm::ConstView<Mkc>& mkc) {
   return (mkc.get<Mkc::lr>() ? kMkeyLocalRead : 0) | (mkc.get<Mkc::lw>() ? kMkeyLocalWrite : 0) |
          (mkc.get<Mkc::rr>() ? kMkeyRemoteRead : 0) | (mkc.get<Mkc::rw>() ? kMkeyRemoteWrite : 0) |
-         (mkc.get<Mkc::a>() ? kMkeyAtomic : 0);
+         (mkc.get<Mkc::a>() ? kMkeyAtomic : 0) | (mkc.get<Mkc::relaxed_ordering_write>() ? kMkeyRelaxed : 0);
 }
 
 }  // namespace
