@@ -80,6 +80,7 @@ int create_cq(File& file, const CqParams& params, const Udata& driver, std::uint
   fill_pages<prm::CreateCqIn::pas>(command.in(), pages);
   if (int error = command.run(file.device())) return error;
 
+  cq->doorbell = request.db_addr;
   cq->cqn = command.out().get<prm::CreateCqOut::cqn>();
   file.node().events().add(EventSource::cq, cq->cqn, {params.channel, params.async, params.user_handle, 0, 0});
   driver.write(mlx5_ib_create_cq_resp{cq->cqn, 0});

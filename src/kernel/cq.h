@@ -17,6 +17,8 @@ struct Cq : Object {
   std::uint32_t entries = 0;  // of the ring; programs see one less
   std::uint32_t cqe_size = 64;
   EventCounts reported;       // filled by destroy()
+  std::uint64_t doorbell = 0; // address of the doorbell record
+  std::uint32_t seen_arm = 0; // arm word that serve_watched() saw last
 };
 
 }  // namespace verbena::kernel

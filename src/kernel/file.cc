@@ -31,6 +31,28 @@ constexpr std::uint64_t kUarCommand = 9;
 constexpr std::uint16_t kReleaseOrder[] = {UVERBS_OBJECT_QP, UVERBS_OBJECT_MW, UVERBS_OBJECT_SRQ, UVERBS_OBJECT_CQ,
                                            UVERBS_OBJECT_AH, UVERBS_OBJECT_MR, MLX5_IB_OBJECT_UAR, UVERBS_OBJECT_PD};
 
+std::uint32_t number_of(const Object& object) {
+  return object.cls == UVERBS_OBJECT_QP ? static_cast<const Qp&>(object).qpn : static_cast<const Cq&>(object).cqn;
+}
+
+// Whether the second word of the record (send counter, or what arms the CQ) changed since the last call.
+bool second_word_changed(std::uint64_t record, std::uint32_t* seen) {
+  const auto word =
+      std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(record + 4)).load(std::memory_order_acquire);
+  if (word == *seen) return false;
+  *seen = word;
+  return true;
+}
+
+bool record_changed(Object& object) {
+  if (object.cls != UVERBS_OBJECT_QP) {
+    auto& cq = static_cast<Cq&>(object);
+    return second_word_changed(cq.doorbell, &cq.seen_arm);
+  }
+  auto& qp = static_cast<Qp&>(object);
+  return second_word_changed(qp.doorbell, &qp.seen_doorbell);
+}
+
 }  // namespace
 
 std::shared_ptr<File> File::open(std::shared_ptr<Node> node) {
@@ -109,17 +131,53 @@ bool File::ring_all() {
     for (std::uint32_t handle : objects_.of_class(UVERBS_OBJECT_QP)) {
       int error = 0;
       Qp* qp = find<Qp>(handle, UVERBS_OBJECT_QP, &error);
-      // The send counter is the second word of the record.
-      const auto counter = std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(qp->doorbell + 4))
-                               .load(std::memory_order_acquire);
-      if (counter == qp->seen_doorbell) continue;
-      qp->seen_doorbell = counter;
-      advanced.push_back(qp->qpn);
+      if (record_changed(*qp)) advanced.push_back(qp->qpn);
     }
   }
   for (std::uint32_t qpn : advanced)
     if (void* token = device().sq_token(qpn)) device().ring_sq(token);
   return !advanced.empty();
+}
+
+int File::watch(std::uint16_t cls, std::uint32_t number) {
+  if (dead()) return EIO;
+  std::lock_guard guard(lock_);
+  for (std::uint32_t handle : objects_.of_class(cls)) {
+    int error = 0;
+    Object* object = objects_.find(handle, cls, &error);
+    if (!object || number_of(*object) != number) continue;
+    if (std::none_of(watched_.begin(), watched_.end(),
+                     [&](const Watched& w) { return w.cls == cls && w.handle == handle && w.number == number; }))
+      watched_.push_back({cls, handle, number});
+    watching_.store(true, std::memory_order_release);
+    return 0;
+  }
+  return EINVAL;
+}
+
+bool File::serve_watched() {
+  std::vector<Watched> changed;
+  {
+    if (dead()) return false;
+    std::unique_lock guard(lock_, std::try_to_lock);
+    if (!guard) return false;  // a request is under way; the next look will do
+    std::erase_if(watched_, [&](const Watched& w) {
+      int error = 0;
+      Object* object = objects_.find(w.handle, w.cls, &error);
+      if (!object || number_of(*object) != w.number) return true;
+      if (record_changed(*object)) changed.push_back(w);
+      return false;
+    });
+    if (watched_.empty()) watching_.store(false, std::memory_order_release);
+  }
+  for (const Watched& w : changed) {
+    if (w.cls == UVERBS_OBJECT_QP) {
+      if (void* token = device().sq_token(w.number)) device().ring_sq(token);
+    } else if (void* token = device().cq_token(w.number)) {
+      device().arm_cq(token);
+    }
+  }
+  return !changed.empty();
 }
 
 // ---- descriptors ----

@@ -45,11 +45,17 @@ class File {
   bool cqn_of(std::uint32_t handle, std::uint32_t* cqn);
   // Runs the device on every QP whose send doorbell record advanced since the last call. Returns whether one had.
   bool ring_all();
+  // The program has the rings of this queue and writes its records by hand. 0, or EINVAL if there is no such queue.
+  int watch(std::uint16_t cls, std::uint32_t number);
+  bool watching() const { return watching_.load(std::memory_order_acquire) && !dead(); }
+  // Runs the device on every watched queue whose doorbell or arm record changed. Returns whether one had.
+  bool serve_watched();
   void mark_dead() { dead_.store(true, std::memory_order_release); }
   bool dead() const { return dead_.load(std::memory_order_acquire) || node_->dead(); }
 
   // ---- for handlers ----
   Node& node() { return *node_; }
+  const std::shared_ptr<Node>& shared_node() const { return node_; }
   device::Device& device() { return node_->device(); }
   UserContext& context() { return context_; }
   HandleTable& objects() { return objects_; }
@@ -82,6 +88,10 @@ class File {
     std::uint64_t offset;
     bool writable;
   };
+  struct Watched {
+    std::uint16_t cls;
+    std::uint32_t handle, number;  // the number tells whether the handle still means the same queue
+  };
   explicit File(std::shared_ptr<Node> node) : node_(std::move(node)) {}
 
   std::shared_ptr<Node> node_;
@@ -93,8 +103,9 @@ class File {
   HandleTable objects_;
   std::vector<std::shared_ptr<EventPipe>> channels_, async_;
   std::vector<Mapping> mappings_;
+  std::vector<Watched> watched_;
   std::uint32_t next_uar_ = 0;
-  std::atomic<bool> dead_{false};
+  std::atomic<bool> watching_{false}, dead_{false};
 };
 
 }  // namespace verbena::kernel

@@ -76,7 +76,7 @@ bool allocate(Context* context, ibv_pd* domain, const BufferRequest& request, Bu
     errno = ENOMEM;
     return false;
   }
-  void* memory = Heap::of(context->backend).take(request.size);
+  void* memory = context->heap->take(context->ibv()->cmd_fd, request.size);
   if (!memory) return false;
   *out = {static_cast<char*>(memory), request.size, BufferSource::heap, nullptr, 0};
   return true;
@@ -87,7 +87,7 @@ void release(Context* context, Buffer* buffer) {
     case BufferSource::none:
       break;
     case BufferSource::heap:
-      Heap::of(context->backend).give(buffer->data, buffer->length);
+      context->heap->give(buffer->data, buffer->length);
       break;
     case BufferSource::huge:
       ibv_dofork_range(buffer->data, buffer->length);
@@ -124,7 +124,7 @@ bool allocate(Context* context, ibv_pd* domain, DoorbellRecord* out) {
     *out = {context->db_pages.take(context), BufferSource::external, nullptr};
   } else {
     // A record has a cache line of its own: the device and the other queues' threads read it.
-    *out = {static_cast<__be32*>(Heap::of(context->backend).take(Heap::kSmallest)), BufferSource::heap, nullptr};
+    *out = {static_cast<__be32*>(context->heap->take(context->ibv()->cmd_fd, Heap::kSmallest)), BufferSource::heap, nullptr};
   }
   return out->words != nullptr;
 }
@@ -132,7 +132,7 @@ bool allocate(Context* context, ibv_pd* domain, DoorbellRecord* out) {
 void release(Context* context, DoorbellRecord* record) {
   switch (record->source) {
     case BufferSource::heap:
-      Heap::of(context->backend).give(record->words, Heap::kSmallest);
+      context->heap->give(record->words, Heap::kSmallest);
       break;
     case BufferSource::external:
       context->db_pages.give(context, record->words);

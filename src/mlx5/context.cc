@@ -5,6 +5,7 @@
 #include <new>
 
 #include "mlx5/environment.h"
+#include "mlx5/heap.h"
 #include "mlx5/ops.h"
 #include "mlx5/uar.h"
 
@@ -88,6 +89,7 @@ Context* make_context(verbs::Device* device, int cmd_fd) {
   context->single_threaded = environment::single_threaded();
   context->prefer_blueflame = environment::prefer_blueflame();
   context->no_blueflame = environment::shut_up_blueflame();
+  context->heap = &Heap::of(device->backend, cmd_fd);
   context->pending = &kNothingPending;
   return context;
 }

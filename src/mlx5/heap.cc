@@ -1,11 +1,13 @@
 #include "mlx5/heap.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <bit>
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <tuple>
 
 namespace verbena::mlx5 {
 
@@ -14,7 +16,7 @@ unsigned Heap::size_class(std::size_t size) {
   return static_cast<unsigned>(std::countr_zero(rounded) - std::countr_zero(kSmallest));
 }
 
-void* Heap::take(std::size_t size) {
+void* Heap::take(int fd, std::size_t size) {
   if (!size) size = kSmallest;
   if (size > SIZE_MAX / 2) {
     errno = ENOMEM;
@@ -23,13 +25,13 @@ void* Heap::take(std::size_t size) {
   void* block = nullptr;
   if (size > kPage / 2) {
     std::lock_guard guard(mutex_);
-    block = take_pages((size + kPage - 1) & ~(kPage - 1));
+    block = take_pages(fd, (size + kPage - 1) & ~(kPage - 1));
   } else {
     const unsigned index = size_class(size);
     std::lock_guard guard(mutex_);
     auto& list = small_[index];
     if (list.empty()) {
-      auto* page = static_cast<char*>(take_pages(kPage));
+      auto* page = static_cast<char*>(take_pages(fd, kPage));
       if (!page) return nullptr;
       const std::size_t step = kSmallest << index;
       for (std::size_t at = kPage; at >= step; at -= step) list.push_back(page + at - step);
@@ -51,10 +53,10 @@ void Heap::give(void* block, std::size_t size) {
     small_[size_class(size)].push_back(block);
 }
 
-void* Heap::take_pages(std::size_t length) {
+void* Heap::take_pages(int fd, std::size_t length) {
   auto best = by_length_.lower_bound({length, 0});
   if (best == by_length_.end()) {
-    if (!grow(length)) return nullptr;
+    if (!grow(fd, length)) return nullptr;
     best = by_length_.lower_bound({length, 0});
   }
   const auto [available, at] = *best;
@@ -94,12 +96,12 @@ void Heap::give_pages(std::uintptr_t at, std::size_t length) {
   insert(at, length);
 }
 
-bool Heap::grow(std::size_t length) {
+bool Heap::grow(int fd, std::size_t length) {
   std::size_t slab = next_slab_ > length ? next_slab_ : length;
   void* memory = nullptr;
   for (;;) {
     if (backend_->alloc_dma) {
-      memory = backend_->alloc_dma(slab);
+      memory = backend_->alloc_dma(fd, slab);
     } else {
       memory = ::mmap(nullptr, slab, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
       if (memory == MAP_FAILED) memory = nullptr;
@@ -133,11 +135,14 @@ void Heap::erase(std::map<std::uintptr_t, std::size_t>::iterator extent) {
   by_address_.erase(extent);
 }
 
-Heap& Heap::of(const uverbs::Backend* backend) {
+// A forked child has heaps of its own: what is free in its parent's is still the parent's to hand out. Real kernels need
+// no heap per device; memory is memory there.
+Heap& Heap::of(const uverbs::Backend* backend, int fd) {
   static std::mutex mutex;
-  static auto& heaps = *new std::map<const uverbs::Backend*, std::unique_ptr<Heap>>;  // outlives exit handlers
+  static auto& heaps = *new std::map<std::tuple<const uverbs::Backend*, pid_t, int>, std::unique_ptr<Heap>>;
+  const int device = backend->alloc_dma ? backend->device_of(fd) : -1;
   std::lock_guard guard(mutex);
-  auto& heap = heaps[backend];
+  auto& heap = heaps[{backend, getpid(), device}];  // outlives exit handlers
   if (!heap) heap = std::make_unique<Heap>(backend);
   return *heap;
 }

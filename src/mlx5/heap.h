@@ -32,22 +32,22 @@ class Heap {
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
 
-  // Zeroed memory of at least `size` bytes, or null with errno.
-  void* take(std::size_t size);
+  // Zeroed memory of at least `size` bytes, or null with errno. `fd`: an open descriptor of the device, to grow by.
+  void* take(int fd, std::size_t size);
   // `size` as given to take().
   void give(void* block, std::size_t size);
 
-  // The one of this process and backend; lives until the process ends.
-  static Heap& of(const uverbs::Backend* backend);
+  // The one of this process and the device behind `fd`; lives until the process ends.
+  static Heap& of(const uverbs::Backend* backend, int fd);
 
  private:
   static constexpr std::size_t kFirstSlab = std::size_t{1} << 20;
   static constexpr std::size_t kLargestSlab = std::size_t{32} << 20;
   static constexpr unsigned kSizes = 7;  // 64 .. 4096
 
-  void* take_pages(std::size_t length);
+  void* take_pages(int fd, std::size_t length);
   void give_pages(std::uintptr_t at, std::size_t length);
-  bool grow(std::size_t length);
+  bool grow(int fd, std::size_t length);
   void insert(std::uintptr_t at, std::size_t length);
   void erase(std::map<std::uintptr_t, std::size_t>::iterator extent);
   static unsigned size_class(std::size_t size);

@@ -24,6 +24,7 @@ namespace verbena::mlx5 {
 
 struct Context;
 struct Cq;
+class Heap;
 struct Qp;
 struct Srq;
 
@@ -228,6 +229,7 @@ struct Context : verbs::Context {
   std::vector<Uar> static_regs;
 
   // memory
+  Heap* heap = nullptr;  // of rings and doorbell records
   mlx5dv_ctx_allocators allocators = {};
   DoorbellPages db_pages;
 

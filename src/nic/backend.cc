@@ -1,4 +1,5 @@
 // The Backend table of the embedded device (uverbs/backend.h): system calls answered in process.
+#include <rdma/ib_user_ioctl_cmds.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include "nic/runtime.h"
 #include "nic/sysfs.h"
 #include "nic/tokens.h"
+#include "nic/watcher.h"
 #include "uverbs/backend.h"
 
 namespace verbena::nic {
@@ -106,7 +108,7 @@ void* mmap_device(void* addr, std::size_t length, int prot, int flags, int fd, s
 
 int close_device(int fd) { return Runtime::get().close(fd); }
 
-void* alloc_dma(std::size_t length) { return Runtime::get().alloc_dma(length); }
+void* alloc_dma(int fd, std::size_t length) { return Runtime::get().alloc_dma(fd, length); }
 void free_dma(void* addr, std::size_t length) { Runtime::get().free_dma(addr, length); }
 
 // ---- data path ----
@@ -148,6 +150,17 @@ bool ring_all(int fd) {
   return file && file->ring_all();
 }
 
+int watch(int fd, std::uint16_t cls, std::uint32_t number) {
+  auto file = Runtime::get().file(fd);
+  if (!file) return EBADF;
+  int error = file->watch(cls, number);
+  if (!error) Watcher::get().watch(file);
+  return error;
+}
+
+int watch_sq(int fd, std::uint32_t qpn) { return watch(fd, UVERBS_OBJECT_QP, qpn); }
+int watch_cq(int fd, std::uint32_t cqn) { return watch(fd, UVERBS_OBJECT_CQ, cqn); }
+
 const std::uint32_t* pending(int fd) {
   static const std::uint32_t never = 0;
   auto file = Runtime::get().file(fd);
@@ -156,7 +169,9 @@ const std::uint32_t* pending(int fd) {
 
 void step(int fd) {
   auto file = Runtime::get().file(fd);
-  if (file && !file->dead()) file->node().device().step();
+  if (!file || file->dead()) return;
+  file->node().device().step();
+  if (file->watching()) file->serve_watched();
 }
 
 constexpr uverbs::Backend kBackend{
@@ -180,6 +195,8 @@ constexpr uverbs::Backend kBackend{
     .step = step,
     .cq_token_by_handle = cq_token_by_handle,
     .ring_all = ring_all,
+    .watch_sq = watch_sq,
+    .watch_cq = watch_cq,
 };
 
 }  // namespace

@@ -55,7 +55,6 @@ int Runtime::open(unsigned index) {
   if (!file) return -1;
   int fd = file->take_user_fd();
   std::lock_guard guard(lock_);
-  newest_ = *node;
   files_.push_back(file);
   by_fd_[fd] = std::move(file);
   return fd;
@@ -113,18 +112,19 @@ int Runtime::close(int fd) {
   return result;
 }
 
-void* Runtime::alloc_dma(std::size_t length) {
+void* Runtime::alloc_dma(int fd, std::size_t length) {
   std::lock_guard guard(lock_);
-  if (!newest_) {
-    errno = ENODEV;
+  auto file = find_locked(fd);
+  if (!file || file->dead()) {
+    errno = file ? EIO : EBADF;
     return nullptr;
   }
-  void* memory = newest_->device().alloc_dma(length);
+  void* memory = file->device().alloc_dma(length);
   if (!memory) {
     errno = ENOMEM;
     return nullptr;
   }
-  dma_[memory] = newest_;
+  dma_[memory] = file->shared_node();
   return memory;
 }
 
@@ -153,7 +153,6 @@ void Runtime::after_fork_child() {
     abandoned->push_back(std::move(node));
     node = nullptr;
   }
-  runtime.newest_ = nullptr;
   runtime.lock_.unlock();
 }
 

@@ -31,7 +31,7 @@ class Runtime {
   // The open file behind a descriptor or a dup of it; null if it is not one of ours.
   std::shared_ptr<kernel::File> file(int fd);
 
-  void* alloc_dma(std::size_t length);
+  void* alloc_dma(int fd, std::size_t length);
   void free_dma(void* addr, std::size_t length);
 
  private:
@@ -49,7 +49,6 @@ class Runtime {
   std::vector<std::shared_ptr<kernel::Node>> nodes_;
   std::vector<std::shared_ptr<kernel::File>> files_;
   std::unordered_map<int, std::shared_ptr<kernel::File>> by_fd_;
-  std::shared_ptr<kernel::Node> newest_;  // of the last open: whose arena alloc_dma() serves from
   std::map<void*, std::shared_ptr<kernel::Node>> dma_;
 };
 

@@ -15,7 +15,7 @@ struct ib_uverbs_ioctl_hdr;
 
 namespace verbena::uverbs {
 
-inline constexpr std::uint32_t kBackendAbi = 1;
+inline constexpr std::uint32_t kBackendAbi = 2;
 
 // What device discovery learns about one uverbs node (sysfs class/infiniband_verbs on a real kernel).
 struct DeviceInfo {
@@ -57,8 +57,9 @@ struct Backend {
   // ---- embedded device only; null on a real kernel ----
 
   // Page-aligned memory for rings and doorbell records that every process on the machine can reach, so that a
-  // peer completes work without this process's help. Zeroed. Null with errno when there is none left.
-  void* (*alloc_dma)(std::size_t length);
+  // peer completes work without this process's help. Zeroed. It is in the arena of the device that `fd` belongs to and
+  // stays there when `fd` is closed. Null with errno when there is none left.
+  void* (*alloc_dma)(int fd, std::size_t length);
   void (*free_dma)(void* addr, std::size_t length);
 
   // A token for ring_sq()/arm_cq(); stays valid until the object is destroyed. Null if there is no such object.
@@ -79,6 +80,11 @@ struct Backend {
   // Looks at the send doorbell record of every queue of `fd`'s context and runs the device on those that advanced.
   // Returns whether there was one. For programs that write WQEs by hand.
   bool (*ring_all)(int fd);
+
+  // The program was given the rings of this send queue (or CQ) and may write WQEs, doorbell and arm records by hand:
+  // a thread looks at the records from now on, and so does step(). Until the object is destroyed. 0 or an errno.
+  int (*watch_sq)(int fd, std::uint32_t qpn);
+  int (*watch_cq)(int fd, std::uint32_t cqn);
 };
 
 // Real system calls on the host's own /dev/infiniband.

@@ -7,8 +7,20 @@ namespace {
 
 using namespace verbena::mlx5;
 
+constexpr std::uint32_t kAlwaysPending = 1;
+
+// The embedded device hears of no store to a doorbell record or UAR, so it must look at those of this queue from now on.
+// Whoever polls a CQ of it through the library does so too.
+void watch(ibv_qp* ibqp) {
+  const verbena::uverbs::Backend* backend = context_of(ibqp->context)->backend;
+  if (!backend->watch_sq || backend->watch_sq(ibqp->context->cmd_fd, ibqp->qp_num)) return;
+  for (ibv_cq* cq : {ibqp->send_cq, ibqp->recv_cq})
+    if (cq) __atomic_store_n(&cq_of(cq)->pending, &kAlwaysPending, __ATOMIC_RELEASE);
+}
+
 int describe(ibv_qp* ibqp, mlx5dv_qp* out) {
   Qp* qp = qp_of(ibqp);
+  watch(ibqp);
   const std::uint64_t asked = out->comp_mask;
   out->comp_mask = 0;
   out->dbrec = qp->db.words;
@@ -46,6 +58,8 @@ int describe(ibv_cq* ibcq, mlx5dv_cq* out) {
   out->cq_uar = context_of(ibcq->context)->cq_uar;
   out->cqn = cq->cqn;
   cq->dv_owned = true;
+  const verbena::uverbs::Backend* backend = context_of(ibcq->context)->backend;
+  if (backend->watch_cq) backend->watch_cq(ibcq->context->cmd_fd, cq->cqn);
   return 0;
 }
 

@@ -55,17 +55,17 @@ TEST(QpSize, Refusals) {
 TEST(Heap, BlocksAreAlignedZeroedAndReused) {
   uverbs::Backend backend = {};
   mlx5::Heap heap(&backend);
-  auto* small = static_cast<char*>(heap.take(100));
+  auto* small = static_cast<char*>(heap.take(-1, 100));
   ASSERT_NE(small, nullptr);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(small) % 128, 0u);
   small[0] = 1;
   heap.give(small, 100);
-  EXPECT_EQ(heap.take(128), small);
+  EXPECT_EQ(heap.take(-1, 128), small);
   EXPECT_EQ(small[0], 0);
-  auto* pages = static_cast<char*>(heap.take(5000));
+  auto* pages = static_cast<char*>(heap.take(-1, 5000));
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(pages) % 4096, 0u);
   heap.give(pages, 5000);
-  auto* large = heap.take(std::size_t{4} << 20);
+  auto* large = heap.take(-1, std::size_t{4} << 20);
   ASSERT_NE(large, nullptr);
   heap.give(large, std::size_t{4} << 20);
   heap.give(small, 128);
