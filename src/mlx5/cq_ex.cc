@@ -50,9 +50,12 @@ int start_poll(ibv_cq_ex* ex, ibv_poll_cq_attr* attr) {
   cq->lock.lock();
   const mlx5_cqe64* cqe = next_cqe(cq);
   if (!cqe) {
+    const bool idle = note_empty_poll(cq);
     cq->lock.unlock();
+    if (__builtin_expect(idle, 0)) yield_to_peers(cq);
     return ENOENT;
   }
+  cq->empty_polls = 0;
   if (int error = consume(cq, cqe); __builtin_expect(error, 0)) return give_up(cq, error);
   if constexpr (kClock) {
     if (int error = read_clock_info(context_of(ex->context), &cq->clock)) return give_up(cq, error);

@@ -7,6 +7,9 @@
 
 namespace verbena::mlx5 {
 
+inline constexpr std::uint32_t kPatientPolls = 2048;  // empty polls in a row before the first yield
+inline constexpr std::uint32_t kPollsPerYield = 32;   // and between yields
+
 // wc opcode of a completed send by device opcode; kFromEntry: the poster wrote it down.
 inline constexpr std::uint32_t kFromEntry = ~0u;
 inline constexpr std::uint32_t kWithImm = 1u << 16;  // beside the opcode: set IBV_WC_WITH_IMM
@@ -91,6 +94,16 @@ inline const mlx5_err_cqe* as_error(const mlx5_cqe64* cqe) { return reinterpret_
 
 // Runs the embedded device: it said that something is due.
 void step(Cq* cq);
+
+// Counts a poll that found nothing, under the CQ's lock; true when yield_to_peers() is due, after the lock. On the
+// embedded device the peer is a process of this machine: where more spin than there are cores, a poller that has
+// found nothing for some 50 us lets the others run.
+inline bool note_empty_poll(Cq* cq) {
+  if (__builtin_expect(++cq->empty_polls < kPatientPolls, 1)) return false;
+  cq->empty_polls = kPatientPolls - kPollsPerYield;
+  return true;
+}
+[[gnu::cold]] void yield_to_peers(Cq* cq);
 
 ibv_wc_status status_of(std::uint8_t syndrome);
 

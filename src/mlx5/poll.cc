@@ -83,13 +83,20 @@ int poll_cq(ibv_cq* ibcq, int entries, ibv_wc* wc) {
   if (__builtin_expect(__atomic_load_n(cq->pending, __ATOMIC_RELAXED), 0)) step(cq);
   cq->lock.lock();
   const std::uint32_t first = cq->ci;
-  int polled = 0, result = 1;
+  int polled = 0, result = 0;
   while (polled < entries) {
     result = poll_one(cq, wc + polled);
     if (result <= 0) break;
     ++polled;
   }
-  if (cq->ci != first) update_ci(cq);
+  if (cq->ci == first) {
+    const bool idle = note_empty_poll(cq);
+    cq->lock.unlock();
+    if (__builtin_expect(idle, 0)) yield_to_peers(cq);
+    return result;
+  }
+  update_ci(cq);
+  cq->empty_polls = 0;
   cq->lock.unlock();
   return __builtin_expect(result < 0, 0) ? result : polled;
 }
