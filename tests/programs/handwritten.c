@@ -1,5 +1,5 @@
-// A program that takes the rings by mlx5dv_init_obj and then writes WQEs, doorbell records and the UAR itself, and reads
-// CQEs itself: no call of the library runs the device.
+// A program that takes the rings by mlx5dv_init_obj and then writes WQEs, doorbell records and the UAR itself, and
+// reads CQEs itself: no call of the library runs the device.
 #include <infiniband/mlx5dv.h>
 
 #include "pair.h"

@@ -10,24 +10,24 @@
 #include <string.h>
 #include <time.h>
 
-#define CHECK(condition)                                                                                    \
-  do {                                                                                                      \
-    if (!(condition)) {                                                                                     \
+#define CHECK(condition)                                                                                     \
+  do {                                                                                                       \
+    if (!(condition)) {                                                                                      \
       fprintf(stderr, "%s:%d: %s (errno %d: %s)\n", __FILE__, __LINE__, #condition, errno, strerror(errno)); \
-      exit(1);                                                                                              \
-    }                                                                                                       \
+      exit(1);                                                                                               \
+    }                                                                                                        \
   } while (0)
 
 // Counts instead of leaving, for tables of cases.
 __attribute__((unused)) static int failures;
-#define EXPECT(condition, ...)                                      \
-  do {                                                              \
-    if (!(condition)) {                                             \
-      ++failures;                                                   \
+#define EXPECT(condition, ...)                                        \
+  do {                                                                \
+    if (!(condition)) {                                               \
+      ++failures;                                                     \
       fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #condition); \
-      fprintf(stderr, __VA_ARGS__);                                 \
-      fputc('\n', stderr);                                          \
-    }                                                               \
+      fprintf(stderr, __VA_ARGS__);                                   \
+      fputc('\n', stderr);                                            \
+    }                                                                 \
   } while (0)
 
 struct World {
@@ -55,14 +55,20 @@ static inline struct ibv_qp* make_qp(struct World* w, enum ibv_qp_type type, str
   struct ibv_qp_init_attr init = {.send_cq = send,
                                   .recv_cq = recv,
                                   .srq = srq,
-                                  .cap = {.max_send_wr = 16, .max_recv_wr = srq ? 0 : 16, .max_send_sge = 2, .max_recv_sge = srq ? 0 : 2, .max_inline_data = 32},
+                                  .cap = {.max_send_wr = 16,
+                                          .max_recv_wr = srq ? 0 : 16,
+                                          .max_send_sge = 2,
+                                          .max_recv_sge = srq ? 0 : 2,
+                                          .max_inline_data = 32},
                                   .qp_type = type};
   struct ibv_qp* qp = ibv_create_qp(w->pd, &init);
   CHECK(qp);
   return qp;
 }
 
-enum { kAllAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC };
+enum {
+  kAllAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC
+};
 
 static inline struct ibv_qp_attr attributes(const struct World* w, uint32_t peer) {
   struct ibv_qp_attr a = {0};
@@ -97,7 +103,8 @@ static inline int required(enum ibv_qp_type type, enum ibv_qp_state to) {
       return IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
              (type == IBV_QPT_RC ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0);
     case IBV_QPS_RTS:
-      return IBV_QP_SQ_PSN | (type == IBV_QPT_RC ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC : 0);
+      return IBV_QP_SQ_PSN |
+             (type == IBV_QPT_RC ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC : 0);
     default:
       return 0;
   }

@@ -272,7 +272,6 @@ void Responder::receive_error(const ReceiveWqe& wqe, prm::CqeSyndrome syndrome, 
 // ---- RDMA WRITE ----
 
 bool Responder::start_write(const fabric::Packet& packet) {
-  if (!qp_.rwe) return false;
   qp_.rx_va = packet.va;
   qp_.rx_left = packet.length;
   qp_.rx_rkey = packet.rkey;
@@ -283,6 +282,7 @@ bool Responder::start_write(const fabric::Packet& packet) {
 }
 
 Answer Responder::write(BthOperation op, const fabric::Packet& packet, const Payload& payload, Reply& reply) {
+  if (starts(op) && !qp_.rwe) return not_enabled(reply);
   if (starts(op) && !start_write(packet)) return fatal(reply, NakCode::remote_access_error);
   if (payload.bytes > qp_.rx_left || (ends(op) && payload.bytes != qp_.rx_left))
     return fatal(reply, NakCode::invalid_request);
@@ -318,7 +318,7 @@ Answer Responder::write(BthOperation op, const fabric::Packet& packet, const Pay
 // ---- RDMA READ and atomics ----
 
 Answer Responder::read(const fabric::Packet& packet, Reply& reply) {
-  if (!qp_.rre) return fatal(reply, NakCode::remote_access_error);
+  if (!qp_.rre) return not_enabled(reply);
   const KeyUse use{&owner_, qp_.pdn, qp_.qpn, kMkeyRemoteRead};
   if (packet.length > 1u << 31) return fatal(reply, NakCode::invalid_request);
   if (packet.length != 0 &&
@@ -335,7 +335,7 @@ Answer Responder::read(const fabric::Packet& packet, Reply& reply) {
 }
 
 Answer Responder::atomic(BthOperation op, const fabric::Packet& packet, Reply& reply) {
-  if (!qp_.rae) return fatal(reply, NakCode::remote_access_error);
+  if (!qp_.rae) return not_enabled(reply);
   if ((packet.va & 7) != 0) return fatal(reply, NakCode::invalid_request);
   PieceList at;
   const KeyUse use{&owner_, qp_.pdn, qp_.qpn, kMkeyAtomic};
@@ -431,6 +431,13 @@ Answer Responder::fatal(Reply& reply, NakCode code) {
   if (code == NakCode::remote_access_error) complete_.event(prm::EventType::wq_access_error, 0, qp_.qpn);
   if (code == NakCode::invalid_request) complete_.event(prm::EventType::wq_inval_req_error, 0, qp_.qpn);
   return rc ? nak(reply, code) : Answer::none;
+}
+
+// An operation this QP is not set up for is an invalid request, not an access error (IBTA table 58); UC drops it.
+Answer Responder::not_enabled(Reply& reply) {
+  if (qp_.type == QpType::rc) return fatal(reply, NakCode::invalid_request);
+  qp_.rx_opcode = kIdle;
+  return Answer::none;
 }
 
 void Responder::to_error() {

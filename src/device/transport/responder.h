@@ -58,6 +58,7 @@ class Responder {
   Answer atomic(prm::BthOperation op, const fabric::Packet& packet, Reply& reply);
   Answer duplicate(prm::BthOperation op, const fabric::Packet& packet, Reply& reply);
   bool in_order(prm::BthOperation op) const;
+  Answer not_enabled(Reply& reply);
   bool start_write(const fabric::Packet& packet);
   bool invalidate(std::uint32_t rkey);
   void resync(prm::BthOperation op, const fabric::Packet& packet);

@@ -197,7 +197,7 @@ TEST_F(Rc, SequenceMismatchEndsInRetryExceeded) {
 TEST_F(Rc, RightsOfTheQpCount) {
   qb->context->rre = false;
   a->post(*qa, {.opcode = WqeOpcode::rdma_read, .sges = {{ma.p, 8, ma.key}}, .raddr = reinterpret_cast<std::uint64_t>(mb.p), .rkey = mb.key});
-  EXPECT_EQ(a->wait(*ca).syndrome, syn(CqeSyndrome::remote_access_err));
+  EXPECT_EQ(a->wait(*ca).syndrome, syn(CqeSyndrome::remote_inval_req_err));
 }
 
 TEST_F(Rc, EveryWrongSegmentIsRefused) {
