@@ -152,9 +152,11 @@ def case(name, problem, seconds, command=""):
 
 
 def tail(text, lines=4):
-    """The last lines that say something."""
+    """What the end of an output says: lines that complain if there are any, else the last that say something."""
     kept = [line.strip() for line in text.splitlines() if re.search(r"[A-Za-z]", line)]
-    return " | ".join(kept[-lines:])
+    complaints = [line for line in kept if re.search(r"(?i)fail|error|couldn't|unable|cannot|unexpected|invalid|skip", line)
+                  and "#bytes" not in line]
+    return " | ".join((complaints or kept)[-lines:])
 
 
 def pair_problem(server, client):

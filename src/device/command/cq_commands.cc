@@ -115,6 +115,7 @@ Outcome query_cq(State& state, const Call<prm::QueryCqIn, prm::QueryCqOut>& call
   cqc.set<Cqc::log_cq_size>(cq->ring.log_entries);
   cqc.set<Cqc::producer_counter>(cq->pi);
   cqc.set<Cqc::last_solicit_index>(cq->last_solicited_pi);
+  cqc.set<Cqc::last_notified_index>(cq->last_notified_pi);
   if (is_mapped(cq->dbrec_va, 8)) {
     cqc.set<Cqc::consumer_counter>(prm::load_be32(reinterpret_cast<const std::byte*>(cq->dbrec_va)));
   }

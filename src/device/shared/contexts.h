@@ -176,6 +176,7 @@ struct alignas(64) CqContext {
   std::atomic<std::uint32_t> arm;   // kCqArmed, or 0 once the event has fired
   std::uint32_t last_solicited_pi;  // pi after the newest solicited (or error) CQE
   std::uint32_t ci_seen;         // consumer index last read from the doorbell record
+  std::uint32_t last_notified_pi;  // pi when the last event was raised
 };
 inline constexpr std::uint32_t kCqArmed = 1;           // the next CQE raises an event
 inline constexpr std::uint32_t kCqArmedSolicited = 2;  // the next solicited or error CQE does

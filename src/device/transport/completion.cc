@@ -93,7 +93,8 @@ void Completer::post(std::uint32_t cq_index, CqeBuffer& cqe, bool solicited) {
   if (opcode != prm::CqeOpcode::req_err && opcode != prm::CqeOpcode::resp_err)
     cqe.view().set<prm::Cqe64::timestamp>(device_clock());
   SharedGuard guard(cq.lock, me_);
-  if (!Nic::in_use(cq) || cq.ring.log_entries > kMaxLogEntries || (cq.cqe_bytes_log != 6 && cq.cqe_bytes_log != 7)) return;
+  if (!Nic::in_use(cq) || cq.ring.log_entries > kMaxLogEntries || (cq.cqe_bytes_log != 6 && cq.cqe_bytes_log != 7))
+    return;
   if (!has_room(cq) && !cq.overrun_ignore) [[unlikely]]
     return overrun(cq);
   if (!place(cq, cqe)) [[unlikely]]
@@ -112,15 +113,17 @@ void Completer::arm(CqContext& cq) {
   const prm::ConstView<prm::CqDbr> dbr(record);
   const std::uint32_t ci = dbr.get<prm::CqDbr::arm_ci>();
   const bool only_solicited = dbr.get<prm::CqDbr::arm_solicited>() != 0;
-  // Entries the consumer has not seen when it armed, among those that count.
+  // Entries the consumer had not seen when it armed, among those that count, raise the event at once; but one event
+  // is enough for an entry (cqc.last_notified_index): a consumer that arms before it polls is not told twice.
+  const auto newer = [](std::uint32_t a, std::uint32_t b) { return ((a - b - 1) & 0xffffff) < 0x7fffff; };
   const std::uint32_t newest = only_solicited ? cq.last_solicited_pi : cq.pi;
-  const std::uint32_t behind = (newest - ci) & 0xffffff;
-  if (behind != 0 && behind < 0x800000) return fire(cq);
+  if (newer(newest, ci) && newer(newest, cq.last_notified_pi)) return fire(cq);
   cq.arm.store(only_solicited ? kCqArmedSolicited : kCqArmed, std::memory_order_relaxed);
 }
 
 void Completer::fire(CqContext& cq) {
   cq.arm.store(0, std::memory_order_relaxed);
+  cq.last_notified_pi = cq.pi;
   if (cq.eq >= kMaxEqs) return;
   EqContext& eq = owner_.slice->eqs[cq.eq];
   alignas(8) std::byte eqe[64]{};
