@@ -12,6 +12,7 @@ namespace {
 
 // Writes the head of the reply; as much of it as `out` has room for.
 void answer(std::span<std::byte> out, prm::Status status, std::uint32_t syndrome) {
+  if (out.empty()) return;
   prm::Box<prm::CommandOut> head;
   head.set<prm::CommandOut::status>(status).set<prm::CommandOut::syndrome>(syndrome);
   std::memcpy(out.data(), head.data(), std::min<std::size_t>(out.size(), 8));

@@ -5,6 +5,9 @@ namespace verbena::device {
 namespace {
 
 constexpr unsigned kMaxDepth = 4;  // window -> indirect region -> region, and one to spare
+// Entries looked at for one range: a gigabyte in 4 KiB pages takes 2^18. Without a bound, lists of lists of short
+// entries keep the device busy for hours.
+constexpr std::uint32_t kMaxSteps = 1u << 20;
 
 // What a walk needs of an mkey, read once.
 struct Snapshot {
@@ -47,13 +50,8 @@ bool in_range(const Snapshot& m, std::uint64_t va, std::uint64_t length) {
   return va >= m.start && offset <= m.length && length <= m.length - offset;
 }
 
-// The entry table of an indirect key, if it lies wholly in the owner's arena.
 const Translation* table_of(const Peer& owner, const Snapshot& m) {
-  const std::uint64_t bytes = std::uint64_t{m.entries} * sizeof(Translation);
-  if (m.entries == 0 || m.translations < kArenaOffset || m.translations % alignof(Translation) != 0 ||
-      m.translations > kSliceBytes || bytes > kSliceBytes - m.translations)
-    return nullptr;
-  return reinterpret_cast<const Translation*>(reinterpret_cast<const std::byte*>(owner.slice) + m.translations);
+  return entry_table(owner, m.translations, m.entries);
 }
 
 class Walk {
@@ -100,6 +98,7 @@ class Walk {
     while (length != 0) {
       const std::uint64_t i = offset >> m.log_page, inside = offset & (page - 1);
       if (i >= m.entries) return KeyError::range;
+      if (++steps_ > kMaxSteps) return KeyError::indirection;
       const std::uint64_t n = std::min(length, page - inside);
       out_.add(use_.owner, t[i].va + inside, n);
       offset += n;
@@ -117,6 +116,7 @@ class Walk {
     while (length != 0) {
       const std::uint64_t i = offset >> m.log_page, inside = offset & (page - 1);
       if (i >= m.entries) return KeyError::range;
+      if (++steps_ > kMaxSteps) return KeyError::indirection;
       const std::uint64_t n = std::min(length, page - inside);
       const Translation entry = t[i];
       if (const KeyError e = key(entry.key, entry.va + inside, n, underlying(rights), depth + 1); e != KeyError::none)
@@ -132,6 +132,7 @@ class Walk {
     if (t == nullptr || depth >= kMaxDepth) return KeyError::indirection;
     std::uint64_t skip = va - m.start;
     for (std::uint32_t i = 0; i < m.entries && length != 0; ++i) {
+      if (++steps_ > kMaxSteps) return KeyError::indirection;
       const Translation entry = t[i];
       const std::uint64_t size = entry.bytes == 0 ? std::uint64_t{1} << 31 : entry.bytes;
       if (skip >= size) {
@@ -150,9 +151,18 @@ class Walk {
   NicMap& nic_;
   const KeyUse& use_;
   PieceList& out_;
+  std::uint32_t steps_ = 0;
 };
 
 }  // namespace
+
+Translation* entry_table(const Peer& owner, std::uint64_t offset, std::uint32_t entries) {
+  const std::uint64_t bytes = std::uint64_t{entries} * sizeof(Translation);
+  if (entries == 0 || offset < kArenaOffset || offset % alignof(Translation) != 0 || offset > kSliceBytes ||
+      bytes > kSliceBytes - offset)
+    return nullptr;
+  return reinterpret_cast<Translation*>(reinterpret_cast<std::byte*>(owner.slice) + offset);
+}
 
 KeyError translate(NicMap& nic, const KeyUse& use, std::uint32_t key, std::uint64_t va, std::uint64_t length,
                    PieceList& out) {

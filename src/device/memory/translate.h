@@ -27,4 +27,8 @@ struct KeyUse {
 KeyError translate(NicMap& nic, const KeyUse& use, std::uint32_t key, std::uint64_t va, std::uint64_t length,
                    PieceList& out);
 
+// The entry table of an indirect key (MkeyContext.translations, .entries), or null unless it lies wholly in the owner's
+// arena.
+Translation* entry_table(const Peer& owner, std::uint64_t offset, std::uint32_t entries);
+
 }  // namespace verbena::device

@@ -7,7 +7,7 @@
 //
 // Rules for everything here: plain data and lock-free atomics only, no pointers (indices, offsets and the
 // owner's virtual addresses instead), and no value is trusted when read: another process may have written
-// anything. Values are host-endian; the device formats (WQE, CQE, doorbell record) stay as the hardware has them.
+// anything (so no bool: not every byte is one). Values are host-endian; the device formats (WQE, CQE, doorbell record) stay as the hardware has them.
 #pragma once
 
 #include <atomic>
@@ -79,13 +79,13 @@ struct alignas(64) QpContext {
   std::uint8_t ack_timeout;      // 5-bit IBTA code; 0: no timeout
   std::uint8_t log_sra_max;      // requester: outstanding reads+atomics
   std::uint8_t log_rra_max;      // responder: same
-  bool rre, rwe, rae;            // remote read / write / atomic allowed
+  std::uint8_t rre, rwe, rae;    // remote read / write / atomic allowed
   std::uint8_t atomic_mode;      // qpc.atomic_mode
   std::uint8_t cs_req, cs_res;   // scatter-to-CQE settings of requester and responder
-  bool sq_sig_all_unused;        // signalling is per WQE in mlx5; kept for layout
+  std::uint8_t sq_sig_all_unused;  // signalling is per WQE in mlx5; kept for layout
   std::uint8_t rq_type;          // qpc.rq_type: 0 regular, 1 SRQ/RMP, 3 none
   std::uint8_t pm_state;
-  bool rlky;                     // may use the reserved lkey
+  std::uint8_t rlky;             // may use the reserved lkey
   std::uint16_t uid;
   std::uint32_t send_cq;         // index of the CqContext in the same slice
   std::uint32_t recv_cq;
@@ -127,7 +127,7 @@ struct alignas(64) QpContext {
   std::uint16_t rq_head;         // next receive WQE to consume (free-running)
   std::uint16_t rq_tail_seen;    // last producer index read from the doorbell record
   std::uint8_t rx_opcode;        // opcode class of a message in progress (0: none)
-  bool nak_sent;                 // a sequence NAK is outstanding: drop until the expected PSN comes
+  std::uint8_t nak_sent;         // a sequence NAK is outstanding: drop until the expected PSN comes
   std::uint8_t rres_next;        // next slot of the replay ring
   std::uint8_t pad1;
   std::uint32_t rx_srq_wqe;      // receive WQE in use: index (SRQ) or rq_head (RQ)
@@ -162,7 +162,7 @@ struct alignas(64) CqContext {
   std::uint32_t cqn;
   std::uint32_t eq;              // index of the EqContext in the same slice
   std::uint8_t cqe_bytes_log;    // 6 or 7
-  bool overrun_ignore;           // cqc.oi
+  std::uint8_t overrun_ignore;   // cqc.oi
   std::uint8_t cqe_comp_en;
   std::uint8_t status;           // cqc.status: 0 ok, 9 overflow, 10 write fail
   Ring ring;                     // log_stride 6 or 7

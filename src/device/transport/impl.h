@@ -120,6 +120,7 @@ class Engine::Impl {
   std::uint64_t all_visited_version_ = 0;
 
   std::mutex mutex_;  // the lists below
+  std::vector<std::unique_ptr<Way>> ways_;  // what QpLocal::way points to; a QP of the same index uses it again
   std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers_;
   std::atomic<std::uint64_t> next_deadline_{~0ull};
   std::deque<std::uint32_t> work_;

@@ -54,7 +54,8 @@ bool Requester::begin() {
       error(CqeSyndrome::local_prot_err, prm::kVendorSyndromeLocalProtection);
       return false;
   }
-  if ((qp_.req_flags & kReqStarted) == 0) {
+  // An offset behind the message's end is nobody's: it would turn lengths negative.
+  if ((qp_.req_flags & kReqStarted) == 0 || qp_.wqe_offset > wqe_.length) {
     qp_.msg_psn = qp_.next_psn;
     qp_.una_psn = qp_.next_psn;
     qp_.wqe_offset = 0;
@@ -190,11 +191,12 @@ Requester::Step Requester::read() {
     gathered_ = true;
   }
   fill_common(BthOperation::rdma_read_request);
+  const std::uint64_t offset = std::min(qp_.wqe_offset, wqe_.length);
   // A READ that a budget or a loss cut short goes on as a request for the rest, at the PSN of its next response.
-  packet_.psn = (qp_.msg_psn + static_cast<std::uint32_t>(qp_.wqe_offset >> log_mtu())) & kPsnMask;
-  packet_.va = wqe_.raddr + qp_.wqe_offset;
+  packet_.psn = (qp_.msg_psn + static_cast<std::uint32_t>(offset >> log_mtu())) & kPsnMask;
+  packet_.va = wqe_.raddr + offset;
   packet_.rkey = wqe_.rkey;
-  packet_.length = static_cast<std::uint32_t>(wqe_.length - qp_.wqe_offset);
+  packet_.length = static_cast<std::uint32_t>(wqe_.length - offset);
   packet_.payload_bytes = 0;
   const PieceList none{};
   reply_.data.clear();
@@ -207,7 +209,7 @@ Requester::Step Requester::read() {
   alignas(64) std::byte small[64]{};
   PieceList to_small;
   if (to_cqe) to_small.add(nullptr, reinterpret_cast<std::uint64_t>(small), bytes);
-  switch (move(to_cqe ? to_small : local_memory_, qp_.wqe_offset, reply_.data, 0, bytes)) {
+  switch (move(to_cqe ? to_small : local_memory_, offset, reply_.data, 0, bytes)) {
     case Moved::ok:
       break;
     case Moved::destination_fault:
@@ -219,7 +221,7 @@ Requester::Step Requester::read() {
   }
   budget_bytes_ -= static_cast<std::int64_t>(bytes);
   if (bytes != left) {
-    qp_.wqe_offset += bytes;
+    qp_.wqe_offset = offset + bytes;
     qp_.req_flags |= kReqStarted;
     return Step::again;
   }

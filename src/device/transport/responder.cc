@@ -468,7 +468,8 @@ void Responder::flush() {
   if ((qp_.rx_flags & kRxHasWqe) != 0) qp_.rq_tail_seen = qp_.rq_tail_seen == qp_.rq_head ? qp_.rq_head + 1 : qp_.rq_tail_seen;
   qp_.rx_flags &= ~kRxHasWqe;
   posted(owner_, qp_.rq, qp_.dbrec_va, qp_.rq_head, &qp_.rq_tail_seen);
-  while (qp_.rq_head != qp_.rq_tail_seen) {
+  // Counted: whoever overwrites the context meanwhile must not keep us here.
+  for (std::uint16_t left = qp_.rq_tail_seen - qp_.rq_head; left != 0; --left) {
     wqe.index = qp_.rq_head;
     qp_.rx_flags |= kRxHasWqe;
     receive_error(wqe, prm::CqeSyndrome::wr_flush_err, prm::kVendorSyndromeFlushed);

@@ -61,10 +61,13 @@ bool execute_umr(Nic& nic, QpContext& qp, const SendWqe& wqe) {
   apply_rights(flags, mask, mkc);
   const std::uint32_t octowords = umr.get<prm::UmrCtrlSeg::klm_octowords>();
   std::uint32_t entries = 0;
+  Translation* table = nullptr;
   if ((check & prm::UmrFlag::inline_) != 0 && octowords != 0) {
     const unsigned at = wqe.control + prm::UmrCtrlSeg::size + prm::Mkc::size;
-    if (m->translations < kArenaOffset || at >= wqe.bytes) return false;
-    entries = std::min({octowords, m->entries, static_cast<std::uint32_t>((wqe.bytes - at) / prm::Klm::size)});
+    const std::uint32_t room = m->entries;
+    table = entry_table(nic.self(), m->translations, room);
+    if (table == nullptr || at >= wqe.bytes) return false;
+    entries = std::min({octowords, room, static_cast<std::uint32_t>((wqe.bytes - at) / prm::Klm::size)});
     for (std::uint32_t i = 0; i < entries; ++i) {
       const prm::ConstView<prm::Klm> klm(wqe.raw + at + i * prm::Klm::size);
       if (i != 0 && is_padding(klm)) {
@@ -79,7 +82,6 @@ bool execute_umr(Nic& nic, QpContext& qp, const SendWqe& wqe) {
 
   m->generation.fetch_add(1, std::memory_order_acq_rel);  // nobody uses it meanwhile
   if (entries != 0) {
-    Translation* table = nic.table(m->translations);
     const unsigned at = wqe.control + prm::UmrCtrlSeg::size + prm::Mkc::size;
     for (std::uint32_t i = 0; i < entries; ++i) {
       const prm::ConstView<prm::Klm> klm(wqe.raw + at + i * prm::Klm::size);

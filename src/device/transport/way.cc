@@ -82,7 +82,12 @@ bool Engine::Impl::find_way(QpContext& qp, QpLocal& local) {
   const std::uint64_t version = registry_->version() + 1;
   if (local.way != nullptr && local.way_version == version) [[likely]]
     return local.way->nic != nullptr;
-  if (local.way == nullptr) local.way = new Way;
+  if (local.way == nullptr) {
+    auto fresh = std::make_unique<Way>();
+    local.way = fresh.get();
+    std::lock_guard guard(mutex_);
+    ways_.push_back(std::move(fresh));
+  }
   Path path = qp.path;
   if (path.port == 0) path.port = qp.port;
   if (path.udp_sport == 0 && path.flow_label == 0) {
