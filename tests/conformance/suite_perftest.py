@@ -36,13 +36,15 @@ def options_of(program, connection):
         yield start + ["-o", "1"], False
         yield start + ["-o", "16"], False
     if kind == "send":
-        yield start + ["-r", "8"], False
+        if connection == "RC":  # with so few receives an unreliable service loses messages, on any NIC
+            yield start + ["-r", "8"], False
         yield start + ["-r", "4096"], False
         if connection in ("RC", "UD"):
             yield start + ["--use-srq"], True
             yield start + ["--use-srq", "-e"], False
     if connection == "UD":
-        yield start + ["-g"], not bandwidth
+        # ib_send_bw refuses a multicast GID beside an IPv4 one
+        yield start + (["-g", "-x", "1"] if bandwidth else ["-g"]), not bandwidth
     if not bandwidth:
         yield start + ["-D", "1"], False
         return
@@ -52,7 +54,7 @@ def options_of(program, connection):
     yield start + ["-t", "8"], False
     yield start + ["-t", "1024"], False
     yield start + ["-l", "8"], connection == "RC" and kind in ("send", "write")
-    yield start + ["-l", "32", "-q", "4"], False
+    yield start + ["-l", "32", "-q", "4", "-n", "3200"], False  # a multiple of the list
     yield start + ["-Q", "1"], False
     yield start + ["-Q", "64"], False
     yield start + ["-N"], False
@@ -91,8 +93,13 @@ def measure(bench, program, connection, options, hosts=(None, None), device=("ml
     common = ["-F", "-p", "{port}", "-c", connection, *options]
     server = [program, "-d", device[0], *common]
     client = [program, "-d", device[1], *common, "localhost"]
-    ends = bench.pair(server, client, seconds=120, hosts=hosts, devices=devices)
-    problem = pair_problem(*ends)
+    # UC and UD lose what finds no receive posted, and perftest waits for it: on a machine that is busy with other things
+    # a receiver may well be late. Lost messages are no failure of the NIC, so these get another chance.
+    for _ in range(1 if connection == "RC" else 3):
+        ends = bench.pair(server, client, seconds=60, hosts=hosts, devices=devices)
+        problem = pair_problem(*ends)
+        if ends[0].code != 17 and ends[0].code is not None:
+            break
     rows = result_rows(ends[1].output)
     if not problem and not rows and "-D" not in options:
         problem = "the client printed no result"
