@@ -34,6 +34,7 @@ struct Promoter::State {
   std::uint64_t device = 0, inode = 0;
   bool enabled = true;
 
+  void promote_registered(const std::vector<Mapping>& maps, std::uint64_t va, std::uint64_t end);
   void promote(const std::vector<Mapping>& maps, std::uint64_t va, std::uint64_t end);
   void move(std::uint64_t va, std::uint64_t end);
   bool publish(std::uint64_t va, std::uint64_t end, std::uint64_t arena);
@@ -153,7 +154,24 @@ void Promoter::serve() {
     std::lock_guard guard(state_->mutex);
     maps = own_mappings();
     const std::uint64_t start = wish >> 16 << kLogChunk;
-    state_->promote(maps, start, start + (wish & 0xffff) * kPromotedChunk);
+    state_->promote_registered(maps, start, start + (wish & 0xffff) * kPromotedChunk);
+  }
+}
+
+// Promotes the pages of [va, end) that lie whole inside a memory region. Never others: a page that also holds an
+// allocator's or a library's own data would stay shared with a forked child until its handlers run, and both would
+// write to it.
+void Promoter::State::promote_registered(const std::vector<Mapping>& maps, std::uint64_t va, std::uint64_t end) {
+  const std::uint32_t keys = nic.mkey_high_water();
+  for (std::uint32_t i = 0; i < keys; ++i) {
+    const MkeyContext& key = nic.slice().mkeys[i];
+    const std::uint32_t flags = key.flags.load(std::memory_order_relaxed);
+    if (!Nic::in_use(key) || key.mode != MkeyMode::pa || (flags & (kMkeyFree | kMkeyLength64 | kMkeyWindow))) continue;
+    const std::uint64_t start = key.start + key.translations, stop = start + key.length;
+    if (stop < start || start >= end || stop <= va) continue;
+    const std::uint64_t first = std::max(va, (start + kPromotedPage - 1) & ~(kPromotedPage - 1));
+    const std::uint64_t last = std::min(end, stop & ~(kPromotedPage - 1));
+    if (first < last) promote(maps, first, last);
   }
 }
 

@@ -177,6 +177,10 @@ EqContext* Nic::alloc_eq() {
   if (eq != nullptr) eq->eqn = static_cast<std::uint32_t>(eq - me_.slice->eqs);
   return eq;
 }
+std::uint32_t Nic::mkey_high_water() {
+  std::lock_guard guard(alloc_mutex_);
+  return mkeys_->high_water();
+}
 MkeyContext* Nic::alloc_mkey() {
   MkeyContext* mkey = alloc_context(*mkeys_, me_.slice->mkeys);
   if (mkey != nullptr) mkey->key.store(mkeys_->number(static_cast<std::uint32_t>(mkey - me_.slice->mkeys)) << 8);

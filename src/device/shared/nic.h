@@ -136,6 +136,8 @@ class Nic : public NicMap {
   CqContext* own_cq(std::uint32_t cqn);
   SrqContext* own_srq(std::uint32_t srqn);
   EqContext* own_eq(std::uint32_t eqn);
+  // Indices at and above this were never given out; for walks over all own keys.
+  std::uint32_t mkey_high_water();
   MkeyContext* own_mkey(std::uint32_t index);  // key >> 8
   std::uint32_t index_of(const QpContext& qp) const { return static_cast<std::uint32_t>(&qp - me_.slice->qps); }
 

@@ -65,7 +65,7 @@ class CaptureTest : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(dir_); }
 
   void expect_good(unsigned frames, const std::string& interfaces) {
-    const std::string script = std::filesystem::path(__FILE__).parent_path() / "check_capture.py";
+    const std::string script = VERBENA_SOURCE_DIR "/tests/unit/fabric/check_capture.py";
     const std::string log = dir_ + "/log";
     const std::string command = "timeout 120 /usr/bin/python3 " + script + " " + path_ + " " + std::to_string(frames) +
                                 " " + interfaces + " > " + log + " 2>&1";
