@@ -62,7 +62,8 @@ Result<void> Nic::take_slot() {
   void* p = mmap(nullptr, kSliceBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, slice_fd_, 0);
   if (p == MAP_FAILED) return give_up("cannot map");
   madvise(p, kSliceBytes, MADV_DONTDUMP);
-  madvise(p, kSliceBytes, MADV_DONTFORK);  // a child must not ring its parent's doorbells
+  // A child must not ring its parent's doorbells. (Not MADV_DONTFORK: the hole could be taken by another library's
+  // fork handler before ours puts zeros there.)
   NicFile::replace_in_child(p, kSliceBytes);
 
   entry.state.store(kSettingUp);
@@ -120,7 +121,7 @@ Nic::~Nic() {
 }
 
 void Nic::abandon_in_child() {
-  // The nic file's descriptor was closed by the fork handler and the slice is not mapped here (MADV_DONTFORK).
+  // The nic file's descriptor was closed by the fork handler and the slice is zeros here.
   abandoned_ = true;
   if (slice_fd_ >= 0) close(slice_fd_);
   slice_fd_ = -1;

@@ -18,13 +18,11 @@ namespace {
 constexpr std::uint8_t kCqOverflow = 9;  // cqc.status
 constexpr std::uint32_t kMaxLogEntries = 22;
 
-// Stores an entry so that its last 8 bytes, which hold the owner bit, become visible last.
+// Stores an entry so that its last byte, which holds opcode and owner bit, becomes visible last.
 bool store_entry(Peer& owner, std::uint64_t va, const std::byte (&entry)[64]) {
   if (std::byte* p = owner.in_arena(va, sizeof entry); p != nullptr && (va & 63) == 0) [[likely]] {
-    std::memcpy(p, entry, 56);
-    std::uint64_t last;
-    std::memcpy(&last, entry + 56, sizeof last);
-    reinterpret_cast<std::atomic<std::uint64_t>*>(p + 56)->store(last, std::memory_order_release);
+    std::memcpy(p, entry, 63);
+    reinterpret_cast<std::atomic<std::byte>*>(p + 63)->store(entry[63], std::memory_order_release);
     return true;
   }
   if (write_memory(&owner, va, entry, 56) != Moved::ok) return false;

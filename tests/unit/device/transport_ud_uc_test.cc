@@ -193,6 +193,7 @@ TEST_F(Other, Type2WindowsBindAndInvalidate) {
 }
 
 TEST_F(Other, CorruptedContextsNeverCrash) {
+  if (kThreadSanitizer) GTEST_SKIP() << "scribbles on shared words without a lock, which is the point";
   Cq *ca = a->cq(), *cb = b->cq();
   Qp *qa = a->qp(QpType::rc, ca), *qb = b->qp(QpType::rc, cb);
   connect(*qa, *qb);

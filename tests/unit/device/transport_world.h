@@ -50,8 +50,18 @@ struct Memory {
   std::uint32_t key;
 };
 
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool kThreadSanitizer = true;
+#else
+inline constexpr bool kThreadSanitizer = false;
+#endif
 inline constexpr std::uint32_t kPd = 7;
 inline constexpr std::uint32_t kAllRights = kMkeyLocalRead | kMkeyLocalWrite | kMkeyRemoteRead | kMkeyRemoteWrite | kMkeyAtomic;
+
+// As a library rings: what the device reads must be there before.
+inline void ring(std::byte* record, std::uint32_t value) {
+  __atomic_store_n(reinterpret_cast<std::uint32_t*>(record), __builtin_bswap32(value), __ATOMIC_RELEASE);
+}
 
 class Process {
  public:
@@ -119,7 +129,9 @@ class Process {
 
   // Memory in the arena (or, `private_memory`, malloc'ed) under a key.
   Memory memory(std::size_t n, std::uint32_t rights = kAllRights, bool private_memory = false) {
+    if (private_memory) private_.emplace_back(nullptr, &std::free);
     Memory m{private_memory ? static_cast<std::byte*>(aligned_alloc(4096, (n + 4095) & ~std::size_t{4095})) : dma(n), n, 0};
+    if (private_memory) private_.back().reset(m.p);
     std::memset(m.p, 0, n);
     m.key = key(m.p, n, rights);
     return m;
@@ -205,7 +217,7 @@ class Process {
     const unsigned size = 64u << q.context->sq.log_entries;
     for (unsigned i = 0; i < bytes; ++i) q.sq[(q.sq_pi * 64u + i) % size] = w[i];
     q.sq_pi = static_cast<std::uint16_t>(q.sq_pi + (bytes + 63) / 64);
-    prm::store_be32(q.dbrec + 4, q.sq_pi);
+    ring(q.dbrec + 4, q.sq_pi);
   }
   void post(Qp& q, const Wr& wr) {
     write_wqe(q, wr);
@@ -223,7 +235,7 @@ class Process {
       at += 16;
     }
     if (at < 64) prm::View<prm::DataSeg>(w + at).set<prm::DataSeg::lkey>(prm::kInvalidLkey);
-    prm::store_be32(q.dbrec, ++q.rq_pi);
+    ring(q.dbrec, ++q.rq_pi);
   }
 
   Completion poll(Cq& c) {
@@ -250,7 +262,7 @@ class Process {
     out.grh = v.get<prm::Cqe64::g>();
     std::memcpy(out.raw, e, 64);
     ++c.ci;
-    prm::store_be32(c.dbrec, c.ci & 0xffffff);
+    ring(c.dbrec, c.ci & 0xffffff);
     return out;
   }
   Completion wait(Cq& c, unsigned ms = 3000) {
@@ -268,6 +280,7 @@ class Process {
  private:
   std::vector<std::unique_ptr<Cq>> cqs_;
   std::vector<std::unique_ptr<Qp>> qps_;
+  std::vector<std::unique_ptr<void, decltype(&std::free)>> private_;
 };
 
 class World : public ::testing::Test {
