@@ -48,11 +48,13 @@ void run(bool with_init) {
     Endpoint mine;
     const Remote parent = meet(mine, socket);
     round_trip(mine, parent, 77, "from the child");
+    send(socket, 'r');  // both directions use the same two buffers: one after the other
     receive<char>(socket);
     return 0;
   });
   const Remote child = meet(second, active.socket);
   round_trip(me, remote, 50, "beside the child's own traffic");
+  receive<char>(active.socket);
   round_trip(second, child, 78, "to the child");
   send(active.socket, 'd');
   check(active.wait(20) == 0, "the child with its own connection ends well");

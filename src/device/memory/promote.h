@@ -3,7 +3,7 @@
 //
 // The accessor counts and asks; the owner's helper thread moves pages. While it does, a write by one of the owner's
 // threads waits in the fault handler. Only private anonymous read-write memory that cannot be a stack is moved.
-// VERBENA_PROMOTE=0 turns it off for this process's memory.
+// VERBENA_PROMOTE=1 turns it on for this process's memory; off by default (docs/fidelity.md says why).
 // Threads: as noted.
 #pragma once
 

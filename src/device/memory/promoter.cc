@@ -133,7 +133,7 @@ Promoter::Promoter(Nic& nic) : state_(std::make_unique<State>(nic)) {
   static const int once = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   (void)once;
   const char* env = std::getenv("VERBENA_PROMOTE");
-  state_->enabled = (env == nullptr || std::strcmp(env, "0") != 0) && nic.slice_identity(state_->device, state_->inode);
+  state_->enabled = env != nullptr && std::strcmp(env, "1") == 0 && nic.slice_identity(state_->device, state_->inode);
   set_fault_hook(&wait_at_gate);
   std::lock_guard guard(registry_mutex());
   registry().push_back(state_.get());

@@ -61,6 +61,8 @@ class Promotion : public World {};
   _exit(0);
 }
 
+const int kTurnedOn = setenv("VERBENA_PROMOTE", "1", 1);
+
 TEST_F(Promotion, HotMemoryMovesUnderItsOwnersWrites) {
   int up[2], down[2];
   ASSERT_EQ(pipe(up), 0);
