@@ -19,8 +19,10 @@ def show(title, text, pick=None):
 
 def run_pair(bench, title, argv, pick, **options):
     print(f"\n== {title}")
-    print(f"   $ verbena run -- {' '.join(argv)} &")
-    print(f"   $ verbena run -- {' '.join(argv)} localhost")
+    hosts = options.get("hosts", (None, None))
+    for host, end in zip(hosts, ("&", "localhost")):
+        words = (["--host", host] if host else []) + (["--capture", "demo.pcapng"] if "capture" in options else [])
+        print(f"   $ verbena run {' '.join(words + ['--', *argv])} {end}")
     argv = [argv[0], "-p", "{port}", *argv[1:]]
     ends = bench.pair(argv, argv + ["localhost"], **options)
     problem = pair_problem(*ends)
