@@ -77,7 +77,9 @@ int check(const ibv_qp_init_attr_ex& attr) {
     default:
       return EINVAL;
   }
-  return (attr.comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr.create_flags ? EOPNOTSUPP : 0;
+  // The rest of the flags is for the kernel to judge.
+  const bool flags = attr.comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS;
+  return flags && attr.create_flags & IBV_QP_CREATE_SOURCE_QPN ? EOPNOTSUPP : 0;
 }
 
 std::size_t custom_alignment(const QpSize& size) {

@@ -122,6 +122,7 @@ void fill(QpContext& qp, const prm::ConstView<Qpc>& qpc, const Geometry& g, cons
   qp.cs_res = static_cast<std::uint8_t>(qpc.get<Qpc::cs_res>());
   qp.rq_type = static_cast<std::uint8_t>(qpc.get<Qpc::rq_type>());
   qp.rlky = qpc.get<Qpc::rlky>();
+  qp.block_lb_mc = static_cast<std::uint8_t>(qpc.get<Qpc::block_lb_mc>());
   qp.uid = uid;
   qp.send_cq = qpc.get<Qpc::cqn_snd>();
   qp.recv_cq = qpc.get<Qpc::cqn_rcv>();

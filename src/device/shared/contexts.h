@@ -82,7 +82,7 @@ struct alignas(64) QpContext {
   std::uint8_t rre, rwe, rae;    // remote read / write / atomic allowed
   std::uint8_t atomic_mode;      // qpc.atomic_mode
   std::uint8_t cs_req, cs_res;   // scatter-to-CQE settings of requester and responder
-  std::uint8_t sq_sig_all_unused;  // signalling is per WQE in mlx5; kept for layout
+  std::uint8_t block_lb_mc;      // its own multicasts do not come back to it
   std::uint8_t rq_type;          // qpc.rq_type: 0 regular, 1 SRQ/RMP, 3 none
   std::uint8_t pm_state;
   std::uint8_t rlky;             // may use the reserved lkey

@@ -458,7 +458,7 @@ Requester::Step Requester::datagram() {
   return Step::next;
 }
 
-// Every member of the group gets a copy, on every host, except the QP that sends.
+// Every member of the group gets a copy, on every host; the sending QP too, unless it was created not to.
 void Requester::send_multicast(const Payload& payload, const Way& way) {
   const auto deliver_on = [&](NicMap& nic) {
     NicSegment& segment = nic.segment();
@@ -469,7 +469,7 @@ void Requester::send_multicast(const Payload& payload, const Way& way) {
       if (count == 0 || std::memcmp(group.gid, way.address.dgid.data(), sizeof group.gid) != 0) continue;
       for (std::uint32_t i = 0; i < count; ++i) {
         const auto found = nic.find_qp(group.qpn[i] & 0xffffff);
-        if (!found || found.context == &qp_ || !nic.alive(*found.peer)) continue;
+        if (!found || (found.context == &qp_ && qp_.block_lb_mc) || !nic.alive(*found.peer)) continue;
         packet_.dest_qpn = found.context->qpn;
         Responder(nic, *found.peer, *found.context, engine_.me(), deferred_).receive(packet_, payload, reply_);
       }
