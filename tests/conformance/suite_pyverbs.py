@@ -35,8 +35,6 @@ ALLOWED_SKIPS = [
     (r"is_fork_initialized", r".*", "an MR was registered earlier in the same process"),
     (r"test_query_gid_ex_bad_flow", r"(?i).*", "needs an empty slot in a short GID table"),
     (r"atomic_write", r".*", "mlx5 has no ATOMIC WRITE"),
-    # These cases draw creation flags at random and skip when they draw one that is not supported yet.
-    (r".*", r"(?i).*UD QP with.* extended attrs.*", "a creation flag drawn at random is not supported"),
 ]
 
 

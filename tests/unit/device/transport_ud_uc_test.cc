@@ -66,7 +66,7 @@ TEST_F(Ud, TooLongIsALocalLengthErrorAndSqe) {
   EXPECT_EQ(b->wait(*cb).bytes, 45u);
 }
 
-TEST_F(Ud, MulticastReachesEveryMemberButTheSender) {
+TEST_F(Ud, MulticastReachesEveryMemberAndTheSenderUnlessItBlocksThat) {
   std::uint8_t group[16] = {0xff, 0x0e, 1};
   Qp* second = b->qp(QpType::ud, cb);
   for (const auto state : {QpState::init, QpState::rtr, QpState::rts}) b->engine->set_state(*second->context, state);
@@ -74,6 +74,17 @@ TEST_F(Ud, MulticastReachesEveryMemberButTheSender) {
   ASSERT_EQ(b->nic->attach_multicast(group, qb->context->qpn), 0);
   ASSERT_EQ(b->nic->attach_multicast(group, second->context->qpn), 0);
   Memory ma = a->memory(4096);
+  a->post_recv(*qa, {{ma.p, 4096, ma.key}});
+  b->post_recv(*qb, {{mb.p, 4096, mb.key}});
+  b->post_recv(*second, {{mb.p + 4096, 4096, mb.key}});
+  a->post(*qa, {.inline_data = "all", .dgid = group, .dqpn = 0xffffff});
+  EXPECT_EQ(a->wait(*ca).bytes, 43u);  // its own copy, placed before the request completes
+  EXPECT_EQ(a->wait(*ca).opcode, CqeOpcode::req);
+  EXPECT_EQ(b->wait(*cb).bytes, 43u);
+  EXPECT_EQ(b->wait(*cb).bytes, 43u);
+  EXPECT_FALSE(a->poll(*ca).valid);
+
+  qa->context->block_lb_mc = 1;
   a->post_recv(*qa, {{ma.p, 4096, ma.key}});
   b->post_recv(*qb, {{mb.p, 4096, mb.key}});
   b->post_recv(*second, {{mb.p + 4096, 4096, mb.key}});
