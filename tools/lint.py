@@ -27,11 +27,10 @@ LAYERS = {
     "uverbs": ["prm", "support"],
     "fabric": ["prm", "support"],
     "device": ["fabric", "prm", "support"],
-    "kernel": ["uverbs", "device/device.h", "device/profile.h", "prm", "support"],
+    "kernel": ["uverbs", "device/device.h", "device/profile.h", "device/memory/guard.h", "prm", "support"],
     "nic": ["kernel", "device", "uverbs", "fabric", "prm", "support"],
     "verbs": ["uverbs", "prm", "support"],
     "mlx5": ["verbs", "uverbs", "prm", "support"],
-    "preload": ["uverbs", "support"],
     "preload": ["uverbs", "support"],
     "cli": ["nic", "kernel", "device", "fabric", "uverbs", "prm", "support"],
 }

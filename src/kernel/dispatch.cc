@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 
+#include "device/memory/guard.h"
 #include "kernel/ib.h"
 #include "kernel/method.h"
 
@@ -19,6 +20,11 @@ std::array<std::span<const WriteCommand>, 9> all_commands() {
   return {context_commands(), port_commands(), pd_commands(), mr_commands(), mw_commands(),
           cq_commands(),      qp_commands(),   srq_commands(), ah_commands()};
 }
+
+// The program's memory as it is now: a wrong pointer is an answer, not a signal.
+constexpr UserMemory kProgramMemory{
+    [](void* to, const void* from, std::size_t n) { return device::guarded_read(to, from, n) == 0; },
+    [](void* to, const void* from, std::size_t n) { return device::guarded_copy(to, from, n) == 0; }};
 
 constexpr AttrSpec kInvokeWriteAttrs[] = {
     uverbs::any_in_attr(UVERBS_ATTR_CORE_IN, true),
@@ -43,11 +49,19 @@ int invoke_write(File& file, Request& request) {
   call.driver = request.udata();
   if (row->needs_context && !file.context().ready) return EINVAL;
   if (int error = row->handler(file, call)) return error;
-  if (!out.empty()) request.write(UVERBS_ATTR_CORE_OUT, out.data(), out.size());
-  return 0;
+  return out.empty() ? 0 : request.write(UVERBS_ATTR_CORE_OUT, out.data(), out.size());
 }
 
 }  // namespace
+
+std::vector<std::span<const Method>> method_tables() {
+  const auto tables = all_methods();
+  return {tables.begin(), tables.end()};
+}
+std::vector<std::span<const WriteCommand>> command_tables() {
+  const auto tables = all_commands();
+  return {tables.begin(), tables.end()};
+}
 
 const Method* find_method(std::uint16_t object, std::uint16_t method) {
   static const auto tables = all_methods();
@@ -65,20 +79,24 @@ const WriteCommand* find_command(std::uint32_t command) {
   return nullptr;
 }
 
-int dispatch(File& file, ib_uverbs_ioctl_hdr* header) {
-  if (int error = Request::check_header(header, kDriverId)) return error;
-  Request request;
-  if (header->object_id == UVERBS_OBJECT_DEVICE && header->method_id == UVERBS_METHOD_INVOKE_WRITE) {
-    int error = request.parse(header, kInvokeWrite);
-    return error ? error : invoke_write(file, request);
+int dispatch(File& file, ib_uverbs_ioctl_hdr* program) {
+  Request request(kProgramMemory);
+  if (int error = request.fetch(program, kDriverId)) return error;
+  const ib_uverbs_ioctl_hdr& header = *request.header();
+  int error = 0;
+  if (header.object_id == UVERBS_OBJECT_DEVICE && header.method_id == UVERBS_METHOD_INVOKE_WRITE) {
+    error = request.parse(kInvokeWrite);
+    if (!error) error = invoke_write(file, request);
+  } else {
+    const Method* row = find_method(header.object_id, header.method_id);
+    if (!row) return EPROTONOSUPPORT;
+    if ((error = request.parse(row->spec))) return error;
+    if (row->needs_context && !file.context().ready) return EINVAL;
+    error = row->handler(file, request);
+    // EPROTONOSUPPORT means "no such request" to the library, which would then try another form of it.
+    if (error == EPROTONOSUPPORT) error = EINVAL;
   }
-  const Method* row = find_method(header->object_id, header->method_id);
-  if (!row) return EPROTONOSUPPORT;
-  if (int error = request.parse(header, row->spec)) return error;
-  if (row->needs_context && !file.context().ready) return EINVAL;
-  int error = row->handler(file, request);
-  // EPROTONOSUPPORT means "no such request" to the library, which would then try another form of it.
-  return error == EPROTONOSUPPORT ? EINVAL : error;
+  return error ? error : request.finish();
 }
 
 }  // namespace verbena::kernel

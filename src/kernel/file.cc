@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "device/memory/guard.h"
 #include "kernel/context.h"
 #include "kernel/cq.h"
 #include "kernel/method.h"
@@ -35,10 +36,12 @@ std::uint32_t number_of(const Object& object) {
   return object.cls == UVERBS_OBJECT_QP ? static_cast<const Qp&>(object).qpn : static_cast<const Cq&>(object).cqn;
 }
 
-// Whether the second word of the record (send counter, or what arms the CQ) changed since the last call.
+// Whether the second word of the record (send counter, or what arms the CQ) changed since the last call. The program may
+// have unmapped it meanwhile.
 bool second_word_changed(std::uint64_t record, std::uint32_t* seen) {
-  const auto word =
-      std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(record + 4)).load(std::memory_order_acquire);
+  std::uint32_t word = 0;
+  if (device::guarded_read(&word, reinterpret_cast<const void*>(record + 4), sizeof word) != 0) return false;
+  std::atomic_thread_fence(std::memory_order_acquire);
   if (word == *seen) return false;
   *seen = word;
   return true;
@@ -56,6 +59,7 @@ bool record_changed(Object& object) {
 }  // namespace
 
 std::shared_ptr<File> File::open(std::shared_ptr<Node> node) {
+  device::ensure_guard();
   char name[32];
   std::snprintf(name, sizeof name, "uverbs%u", node->index());
   std::shared_ptr<File> file(new File(std::move(node)));

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <span>
 #include <type_traits>
+#include <vector>
 
 #include "kernel/file.h"
 #include "uverbs/request.h"
@@ -18,6 +19,7 @@ using uverbs::AttrSpec;
 using uverbs::MethodSpec;
 using uverbs::Request;
 using uverbs::Udata;
+using uverbs::UserMemory;
 
 // A native method. Handlers return 0 or an errno.
 struct Method {
@@ -40,7 +42,7 @@ struct WriteCall {
     return value;
   }
   // Extended commands: what lies behind the known structure must be zero.
-  bool tail_is_zero(std::size_t known) const { return Udata{in, nullptr, 0}.tail_is_zero(known); }
+  bool tail_is_zero(std::size_t known) const { return Udata{in}.tail_is_zero(known); }
   void write(const void* data, std::size_t length) const {
     if (out && out_length) std::memcpy(out, data, length < out_length ? length : out_length);
   }
@@ -74,6 +76,10 @@ std::span<const WriteCommand> cq_commands();
 std::span<const WriteCommand> qp_commands();
 std::span<const WriteCommand> srq_commands();
 std::span<const WriteCommand> ah_commands();
+
+// All of them, for tests that try every one.
+std::vector<std::span<const Method>> method_tables();
+std::vector<std::span<const WriteCommand>> command_tables();
 
 // Finds a row; null if there is none.
 const Method* find_method(std::uint16_t object, std::uint16_t method);

@@ -1,6 +1,9 @@
 // Server side of RDMA_VERBS_IOCTL: checks a request against a method's attribute table by the kernel's rules and
 // gives access to what it carries.
 //
+// What a program hands over is copied before it is looked at, and every pointer in it may be wrong: UserMemory follows
+// them. Room for results is tried before anything is done, so that EFAULT leaves nothing behind.
+//
 // Threads: a Request belongs to the thread that handles it. The header and the attributes it points to stay the
 // caller's; they must live as long as the Request.
 #pragma once
@@ -11,9 +14,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <optional>
+#include <memory>
 #include <span>
 #include <type_traits>
+#include <vector>
 
 namespace verbena::uverbs {
 
@@ -70,11 +74,20 @@ struct MethodSpec {
   bool udata = false;  // UVERBS_ATTR_UHW_IN/OUT are accepted
 };
 
+// How pointers of the program are followed. Both answer whether every byte was there.
+struct UserMemory {
+  bool (*read)(void* to, const void* from, std::size_t length);
+  bool (*write)(void* to, const void* from, std::size_t length);
+};
+// For callers whose pointers are known to be good: plain copies.
+extern const UserMemory kTrustedMemory;
+
 // Driver data of a request: what the core hands through to the driver, whichever way the request came.
 struct Udata {
   std::span<const std::byte> in;
   std::byte* out = nullptr;
   std::size_t out_length = 0;
+  const UserMemory* user = &kTrustedMemory;
 
   // The first sizeof(T) bytes, the missing ones zero.
   template <class T>
@@ -90,7 +103,7 @@ struct Udata {
   requires std::is_trivially_copyable_v<T>
   void write(const T& value) const { write_bytes(&value, sizeof value); }
   void write_bytes(const void* data, std::size_t length) const {
-    if (out && out_length) std::memcpy(out, data, length < out_length ? length : out_length);
+    if (out && out_length) user->write(out, data, length < out_length ? length : out_length);
   }
 };
 
@@ -98,12 +111,20 @@ class Request {
  public:
   static constexpr unsigned kMaxAttrs = 32;
 
-  // Checks the header alone: lengths, reserved fields, driver. 0 or an errno.
-  static int check_header(const ib_uverbs_ioctl_hdr* header, std::uint32_t driver_id);
+  explicit Request(const UserMemory& user = kTrustedMemory) : user_(user) {}
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+
+  // Copies a program's request in and checks its header: lengths, reserved fields, driver. 0 or an errno.
+  int fetch(ib_uverbs_ioctl_hdr* program, std::uint32_t driver_id);
+  // Copies handles, descriptors and marks of valid output back to where fetch() found the request. 0 or EFAULT.
+  int finish();
 
   // Checks every attribute against the table. 0 or an errno: EPROTONOSUPPORT for an unknown mandatory attribute,
-  // EINVAL for a wrong length, a duplicate or a missing mandatory one, EOPNOTSUPP for a nonzero tail.
+  // EINVAL for a wrong length, a duplicate or a missing mandatory one, EOPNOTSUPP for a nonzero tail, EFAULT for memory
+  // that is not there.
   int parse(ib_uverbs_ioctl_hdr* header, const MethodSpec& method);
+  int parse(const MethodSpec& method) { return parse(header_, method); }
 
   bool has(std::uint16_t id) const { return find(id) != nullptr; }
   // Data of a ptr_in or enum_in attribute; empty if absent.
@@ -124,7 +145,7 @@ class Request {
   int fd(std::uint16_t id) const;
   std::size_t out_length(std::uint16_t id) const;
 
-  // Copies a result, cut to the room there is, and marks the attribute as valid output. Absent: ENOENT.
+  // Copies a result, cut to the room there is, and marks the attribute as valid output. Absent: ENOENT. Or EFAULT.
   int write(std::uint16_t id, const void* data, std::size_t length);
   template <class T>
   requires std::is_trivially_copyable_v<T>
@@ -139,10 +160,18 @@ class Request {
 
  private:
   const ib_uverbs_attr* find(std::uint16_t id) const;
-  static int check_attr(const ib_uverbs_attr& attr, const AttrSpec& spec);
+  int check_attr(unsigned index, const AttrSpec& spec);
+  int fetch_data(unsigned index);
+  bool try_room(std::uint64_t address, std::size_t length) const;
+  std::span<const std::byte> data_of(const ib_uverbs_attr& attr) const;
 
+  const UserMemory& user_;
+  ib_uverbs_ioctl_hdr* program_ = nullptr;  // where the copy in own_ came from
   ib_uverbs_ioctl_hdr* header_ = nullptr;
   std::uint32_t known_ = 0;  // bit per attribute: it is in the method's table
+  const std::byte* data_[kMaxAttrs] = {};  // of attributes whose data lies elsewhere
+  std::vector<std::unique_ptr<std::byte[]>> copies_;
+  alignas(8) std::byte own_[sizeof(ib_uverbs_ioctl_hdr) + kMaxAttrs * sizeof(ib_uverbs_attr)];
 };
 
 }  // namespace verbena::uverbs

@@ -20,6 +20,10 @@ asm(R"(
   .globl verbena_guarded_copy
   .hidden verbena_guarded_copy
   .type verbena_guarded_copy, @function
+  .globl verbena_guarded_read
+  .hidden verbena_guarded_read
+  .type verbena_guarded_read, @function
+verbena_guarded_read:
 verbena_guarded_copy:
   .cfi_startproc
   cmpq $16, %rdx

@@ -17,6 +17,13 @@ inline std::uintptr_t guarded_copy(void* to, const void* from, std::size_t n) {
   return verbena_guarded_copy(to, from, n);
 }
 
+// The same, for reading a program's arguments into memory of our own. (A name of its own, so that tests can confine
+// where the device writes.)
+extern "C" std::uintptr_t verbena_guarded_read(void* to, const void* from, std::size_t n);
+inline std::uintptr_t guarded_read(void* to, const void* from, std::size_t n) {
+  return verbena_guarded_read(to, from, n);
+}
+
 // Installs the handler, or again if somebody replaced it. A system call or two.
 void ensure_guard();
 

@@ -87,16 +87,56 @@ TEST(Request, Flags) {
   EXPECT_EQ(request.flags(5, 3, &flags), EINVAL);
 }
 
+// Nothing of a program is used before it was copied, and results that have no place are known before there are any.
+TEST(Request, PointersOfAProgram) {
+  static std::uint64_t there[8];
+  const UserMemory user{[](void* to, const void* from, std::size_t n) {
+                          if (from == nullptr || reinterpret_cast<std::uintptr_t>(from) < 4096) return false;
+                          std::memcpy(to, from, n);
+                          return true;
+                        },
+                        [](void* to, const void* from, std::size_t n) {
+                          if (reinterpret_cast<std::uintptr_t>(to) < 4096) return false;
+                          std::memcpy(to, from, n);
+                          return true;
+                        }};
+  Bundle bundle(1, 2);
+  bundle.in_u32(1, 7);
+  bundle.in(2, there, 12);
+  const auto out = bundle.out(3, there, 8);
+  Request request(user);
+  ASSERT_EQ(request.fetch(bundle.finish(1), 1), 0);
+  ASSERT_EQ(request.parse(kMethod), 0);
+  there[0] = 0x55;
+  EXPECT_EQ(request.in(2)[0], std::byte{0}) << "the copy does not change";
+  EXPECT_EQ(request.write(3, std::uint64_t{9}), 0);
+  EXPECT_EQ(there[0], 9u);
+  EXPECT_FALSE(bundle.valid_output(out));
+  EXPECT_EQ(request.finish(), 0);
+  EXPECT_TRUE(bundle.valid_output(out));
+
+  for (const bool in : {true, false}) {
+    Bundle bad(1, 2);
+    bad.in_u32(1, 7);
+    auto* nowhere = reinterpret_cast<void*>(64);
+    in ? bad.in(2, nowhere, 12) : bad.out(3, nowhere, 8);
+    Request r(user);
+    ASSERT_EQ(r.fetch(bad.finish(1), 1), 0);
+    EXPECT_EQ(r.parse(kMethod), EFAULT);
+  }
+  EXPECT_EQ(Request(user).fetch(reinterpret_cast<ib_uverbs_ioctl_hdr*>(16), 1), EFAULT);
+}
+
 TEST(Request, Header) {
   Bundle bundle(1, 2);
   ib_uverbs_ioctl_hdr* header = bundle.finish(1);
-  EXPECT_EQ(Request::check_header(header, 1), 0);
-  EXPECT_EQ(Request::check_header(header, 2), EINVAL);
+  EXPECT_EQ(Request().fetch(header, 1), 0);
+  EXPECT_EQ(Request().fetch(header, 2), EINVAL);
   header->reserved1 = 1;
-  EXPECT_EQ(Request::check_header(header, 1), EPROTONOSUPPORT);
+  EXPECT_EQ(Request().fetch(header, 1), EPROTONOSUPPORT);
   header->reserved1 = 0;
   ++header->num_attrs;
-  EXPECT_EQ(Request::check_header(header, 1), EINVAL);
+  EXPECT_EQ(Request().fetch(header, 1), EINVAL);
 }
 
 }  // namespace
