@@ -1,5 +1,7 @@
 #include "kernel/caps.h"
 
+#include <algorithm>
+
 #include "kernel/command.h"
 #include "prm/caps.h"
 
@@ -40,6 +42,8 @@ void read_features(const View& cap, Caps* caps) {
   caps->cq_overrun_ignore = cap.template get<C::cq_oi>();
   caps->cq_resize = cap.template get<C::cq_resize>();
   caps->block_lb_mc = cap.template get<C::block_lb_mc>();
+  if (cap.template get<C::lag_tx_port_affinity>())
+    caps->lag_ports = static_cast<std::uint8_t>(std::max(1u, std::uint32_t{cap.template get<C::num_lag_ports>()}));
   caps->devx = cap.template get<C::log_max_uctx>() != 0;
   caps->scatter_to_cqe = cap.template get<C::sctr_data_cqe>();
   caps->pkey_violations = cap.template get<C::pkv>();

@@ -6,15 +6,18 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <utility>
 
 #include "device/memory/guard.h"
 #include "kernel/context.h"
 #include "kernel/cq.h"
+#include "kernel/devx.h"
 #include "kernel/method.h"
 #include "kernel/qp.h"
 
@@ -30,7 +33,8 @@ constexpr std::uint64_t kUarCommand = 9;
 
 // Order in which a dying context's objects go: what stands on others first.
 constexpr std::uint16_t kReleaseOrder[] = {UVERBS_OBJECT_QP, UVERBS_OBJECT_MW, UVERBS_OBJECT_SRQ, UVERBS_OBJECT_CQ,
-                                           UVERBS_OBJECT_AH, UVERBS_OBJECT_MR, MLX5_IB_OBJECT_UAR, UVERBS_OBJECT_PD};
+                                           UVERBS_OBJECT_AH, UVERBS_OBJECT_MR, MLX5_IB_OBJECT_DEVX_UMEM,
+                                           MLX5_IB_OBJECT_UAR, UVERBS_OBJECT_PD};
 
 std::uint32_t number_of(const Object& object) {
   return object.cls == UVERBS_OBJECT_QP ? static_cast<const Qp&>(object).qpn : static_cast<const Cq&>(object).cqn;
@@ -45,6 +49,14 @@ bool second_word_changed(std::uint64_t record, std::uint32_t* seen) {
   if (word == *seen) return false;
   *seen = word;
   return true;
+}
+
+// The same of a record in a UMEM, which the program may have unmapped since.
+bool record_changed(DevxObject& object) {
+  std::uint32_t word = object.seen_doorbell;
+  const iovec here{&word, sizeof word}, there{reinterpret_cast<void*>(object.doorbell + 4), sizeof word};
+  if (process_vm_readv(getpid(), &here, 1, &there, 1, 0) != sizeof word) return false;
+  return word != std::exchange(object.seen_doorbell, word);
 }
 
 bool record_changed(Object& object) {
@@ -106,6 +118,7 @@ int File::destroy(Object* object) {
 void File::release() {
   if (dead()) return;
   std::lock_guard guard(lock_);
+  release_devx();
   for (std::uint16_t cls : kReleaseOrder) {
     for (std::uint32_t handle : objects_.of_class(cls)) {
       int error = 0;
@@ -115,6 +128,17 @@ void File::release() {
   }
   for (const auto& pipe : async_) node_->events().remove_listener(pipe);
   if (context_.uid) destroy_uctx(*this);
+}
+
+// DEVX objects stand on each other in ways that only the device knows: it refuses to destroy what is in use, so they are
+// tried, youngest first, until nothing more goes. They may stand on objects of the verbs, never the other way round.
+void File::release_devx() {
+  for (bool progress = true; progress;) {
+    progress = false;
+    std::vector<std::uint32_t> handles = objects_.of_class(MLX5_IB_OBJECT_DEVX_OBJ);
+    for (auto it = handles.rbegin(); it != handles.rend(); ++it)
+      progress = !destroy(objects_.find(*it)) || progress;
+  }
 }
 
 bool File::cqn_of(std::uint32_t handle, std::uint32_t* cqn) {
@@ -136,6 +160,10 @@ bool File::ring_all() {
       int error = 0;
       Qp* qp = find<Qp>(handle, UVERBS_OBJECT_QP, &error);
       if (record_changed(*qp)) advanced.push_back(qp->qpn);
+    }
+    for (std::uint32_t handle : objects_.of_class(MLX5_IB_OBJECT_DEVX_OBJ)) {
+      auto* object = static_cast<DevxObject*>(objects_.find(handle));
+      if (object->doorbell && record_changed(*object)) advanced.push_back(object->id.number);
     }
   }
   for (std::uint32_t qpn : advanced)

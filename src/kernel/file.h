@@ -21,6 +21,7 @@ struct UserContext {
   std::uint16_t uid = 0;  // of DEVX objects; 0: none
   std::uint8_t cqe_version = 0;
   std::uint64_t lib_caps = 0;
+  std::uint32_t lag_turn = 0;  // QPs that were given a port of the bond so far
 };
 
 class File {
@@ -84,6 +85,7 @@ class File {
   int fill_page(std::uint64_t offset, const void* data, std::size_t length);
 
  private:
+  void release_devx();
   struct Mapping {
     std::uint64_t offset;
     bool writable;

@@ -35,6 +35,8 @@ class HandleTable {
   std::uint32_t add(std::unique_ptr<Object> object);
   // Null if there is none, or if it is of another class (*error says which: ENOENT, EINVAL).
   Object* find(std::uint32_t handle, std::uint16_t cls, int* error) const;
+  // Of any class; null if there is none.
+  Object* find(std::uint32_t handle) const { return handle < slots_.size() ? slots_[handle].get() : nullptr; }
   void remove(std::uint32_t handle);
   // Handles of one class, ascending.
   std::vector<std::uint32_t> of_class(std::uint16_t cls) const;

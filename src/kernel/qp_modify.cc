@@ -142,7 +142,12 @@ int fill_context(const prm::View<prm::Qpc>& qpc, File& file, const Qp& qp, const
     qpc.set<Qpc::mtu>(static_cast<prm::QpMtu>(cmd.path_mtu));
     qpc.set<Qpc::log_msg_max>(file.node().caps().log_max_msg);
   }
-  if (qp.state == QpState::reset) qpc.set<Qpc::counter_set_id>(file.node().counter_set());
+  if (qp.state == QpState::reset) {
+    qpc.set<Qpc::counter_set_id>(file.node().counter_set());
+    // In a bond, each new QP of a context takes the next port.
+    if (const unsigned ports = file.node().caps().lag_ports; ports > 1)
+      qpc.set<Qpc::lag_tx_port_affinity>(++file.context().lag_turn % ports + 1);
+  }
   if (mask & A::dest_qpn) qpc.set<Qpc::remote_qpn>(cmd.dest_qp_num);
   if (mask & A::rnr_retry) qpc.set<Qpc::rnr_retry>(cmd.rnr_retry);
   if (mask & A::retry_cnt) qpc.set<Qpc::retry_count>(cmd.retry_cnt);

@@ -46,6 +46,8 @@ struct Uar {
   std::uint32_t bf_offset = 0;
   std::uint32_t static_index = 0;
   SpinLock lock;
+  mlx5dv_devx_uar devx = {};  // what a program that rings by itself gets to see
+  Context* context = nullptr;  // set with it
 };
 
 // What the poller needs to know about a posted send.

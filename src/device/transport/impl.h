@@ -46,6 +46,9 @@ struct QpLocal {
 // How a kick ended.
 enum class Progress : std::uint8_t { idle, more };
 
+// The physical port that a QP's packets leave by: that of its LAG affinity, or in a bond the other one while it is down.
+unsigned egress_port(const NicSegment& segment, const QpContext& qp);
+
 class Engine::Impl {
  public:
   explicit Impl(Nic& nic);

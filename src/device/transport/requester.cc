@@ -391,7 +391,7 @@ Answer Requester::deliver(const Payload& payload) {
   Way& way = *local_.way;
   packet_.address = &way.address;
   if (engine_.trace) [[unlikely]]
-    engine_.trace->packet(nic_.config().host, nic_.segment().device_index, qp_.port, packet_, payload, 1u << log_mtu());
+    engine_.trace->packet(nic_.config().host, nic_.segment().device_index, egress_port(nic_.segment(), qp_), packet_, payload, 1u << log_mtu());
   Responder responder(*way.nic, *local_.peer, *local_.remote, engine_.me(), deferred_);
   const Answer answer = responder.receive(packet_, payload, reply_);
   if (engine_.trace && answer == Answer::packet) [[unlikely]] {
@@ -440,7 +440,7 @@ Requester::Step Requester::datagram() {
   if (engine_.address_from(path, way)) {
     packet_.address = &way.address;
     if (engine_.trace) [[unlikely]]
-      engine_.trace->packet(nic_.config().host, nic_.segment().device_index, qp_.port, packet_, payload, 4096);
+      engine_.trace->packet(nic_.config().host, nic_.segment().device_index, egress_port(nic_.segment(), qp_), packet_, payload, 4096);
     if (way.multicast) {
       send_multicast(payload, way);
     } else if (way.nic != nullptr) {

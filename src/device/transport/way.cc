@@ -6,6 +6,15 @@
 
 namespace verbena::device {
 
+unsigned egress_port(const NicSegment& segment, const QpContext& qp) {
+  constexpr std::uint8_t kActive = 4;
+  const unsigned wanted = qp.path.lag_tx_port_affinity;
+  if (wanted < 1 || wanted > kMaxPorts || segment.ports_count < 2) return qp.port;
+  const unsigned other = 3 - wanted;
+  const bool up = segment.ports[wanted - 1].state.load() == kActive;
+  return up || segment.ports[other - 1].state.load() != kActive ? wanted : other;
+}
+
 NicMap* Engine::Impl::visit(std::uint32_t host, std::uint8_t device) {
   const NicSegment& own = nic_.segment();
   if (host == own.host_index && device == own.device_index) return &nic_;

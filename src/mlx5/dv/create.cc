@@ -2,7 +2,7 @@
 
 #include <pthread.h>
 
-#include "mlx5/dv/export.h"
+#include "mlx5/export.h"
 #include "mlx5/ops.h"
 
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "mlx5/dv/export.h"
+#include "mlx5/export.h"
 #include "mlx5/ops.h"
 
 namespace {

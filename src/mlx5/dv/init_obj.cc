@@ -1,6 +1,6 @@
 // mlx5dv_init_obj(): where the rings and doorbell records of an object are, for programs that write WQEs by hand.
 
-#include "mlx5/dv/export.h"
+#include "mlx5/export.h"
 #include "mlx5/ops.h"
 
 namespace {

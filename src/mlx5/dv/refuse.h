@@ -1,7 +1,7 @@
 // How a function that this library does not have yet says so: EOPNOTSUPP, in the form its return type asks for.
 #pragma once
 
-#include "mlx5/dv/export.h"
+#include "mlx5/export.h"
 
 namespace verbena::mlx5 {
 

@@ -1,4 +1,4 @@
-// mlx5dv: DEVX: commands, objects, user memory, doorbells and events. Declared, exported and refused: the man pages'
+// mlx5dv: DEVX: events, asynchronous commands, sharing with other contexts. Declared, exported and refused: the man pages'
 // way of saying "not on this device".
 
 #include "mlx5/dv/refuse.h"
@@ -8,11 +8,6 @@ using namespace verbena::mlx5;
 extern "C" {
 
 VERBENA_MLX5_EXPORT void _mlx5dv_get_export_sizes(mlx5dv_export_sizes*, std::size_t) {}
-VERBENA_MLX5_EXPORT mlx5dv_devx_uar* mlx5dv_devx_alloc_uar(ibv_context*, std::uint32_t) { return refuse_null(); }
-VERBENA_MLX5_EXPORT int mlx5dv_devx_cq_modify(ibv_cq*, const void*, std::size_t, void*, std::size_t) {
-  return refuse();
-}
-VERBENA_MLX5_EXPORT int mlx5dv_devx_cq_query(ibv_cq*, const void*, std::size_t, void*, std::size_t) { return refuse(); }
 VERBENA_MLX5_EXPORT mlx5dv_devx_cmd_comp* mlx5dv_devx_create_cmd_comp(ibv_context*) { return refuse_null(); }
 VERBENA_MLX5_EXPORT mlx5dv_devx_event_channel* mlx5dv_devx_create_event_channel(
     ibv_context*, mlx5dv_devx_create_event_channel_flags) {
@@ -20,10 +15,6 @@ VERBENA_MLX5_EXPORT mlx5dv_devx_event_channel* mlx5dv_devx_create_event_channel(
 }
 VERBENA_MLX5_EXPORT void mlx5dv_devx_destroy_cmd_comp(mlx5dv_devx_cmd_comp*) {}
 VERBENA_MLX5_EXPORT void mlx5dv_devx_destroy_event_channel(mlx5dv_devx_event_channel*) {}
-VERBENA_MLX5_EXPORT void mlx5dv_devx_free_uar(mlx5dv_devx_uar*) {}
-VERBENA_MLX5_EXPORT int mlx5dv_devx_general_cmd(ibv_context*, const void*, std::size_t, void*, std::size_t) {
-  return refuse();
-}
 VERBENA_MLX5_EXPORT int mlx5dv_devx_get_async_cmd_comp(mlx5dv_devx_cmd_comp*, mlx5dv_devx_async_cmd_hdr*, std::size_t) {
   return refuse();
 }
@@ -31,41 +22,13 @@ VERBENA_MLX5_EXPORT ssize_t mlx5dv_devx_get_event(mlx5dv_devx_event_channel*, ml
                                                   std::size_t) {
   return refuse_minus_one();
 }
-VERBENA_MLX5_EXPORT int mlx5dv_devx_ind_tbl_modify(ibv_rwq_ind_table*, const void*, std::size_t, void*, std::size_t) {
-  return refuse();
-}
-VERBENA_MLX5_EXPORT int mlx5dv_devx_ind_tbl_query(ibv_rwq_ind_table*, const void*, std::size_t, void*, std::size_t) {
-  return refuse();
-}
-VERBENA_MLX5_EXPORT mlx5dv_devx_obj* mlx5dv_devx_obj_create(ibv_context*, const void*, std::size_t, void*,
-                                                            std::size_t) {
-  return refuse_null();
-}
-VERBENA_MLX5_EXPORT int mlx5dv_devx_obj_destroy(mlx5dv_devx_obj*) { return refuse(); }
 VERBENA_MLX5_EXPORT int mlx5dv_devx_obj_export(mlx5dv_devx_obj*, void*) { return refuse(); }
 VERBENA_MLX5_EXPORT mlx5dv_devx_obj* mlx5dv_devx_obj_import(ibv_context*, void*) { return refuse_null(); }
-VERBENA_MLX5_EXPORT int mlx5dv_devx_obj_modify(mlx5dv_devx_obj*, const void*, std::size_t, void*, std::size_t) {
-  return refuse();
-}
-VERBENA_MLX5_EXPORT int mlx5dv_devx_obj_query(mlx5dv_devx_obj*, const void*, std::size_t, void*, std::size_t) {
-  return refuse();
-}
 VERBENA_MLX5_EXPORT int mlx5dv_devx_obj_query_async(mlx5dv_devx_obj*, const void*, std::size_t, std::size_t,
                                                     std::uint64_t, mlx5dv_devx_cmd_comp*) {
   return refuse();
 }
 VERBENA_MLX5_EXPORT void mlx5dv_devx_obj_unimport(mlx5dv_devx_obj*) {}
-VERBENA_MLX5_EXPORT int mlx5dv_devx_qp_modify(ibv_qp*, const void*, std::size_t, void*, std::size_t) {
-  return refuse();
-}
-VERBENA_MLX5_EXPORT int mlx5dv_devx_qp_query(ibv_qp*, const void*, std::size_t, void*, std::size_t) { return refuse(); }
-VERBENA_MLX5_EXPORT int mlx5dv_devx_query_eqn(ibv_context*, std::uint32_t, std::uint32_t*) { return refuse(); }
-VERBENA_MLX5_EXPORT int mlx5dv_devx_srq_modify(ibv_srq*, const void*, std::size_t, void*, std::size_t) {
-  return refuse();
-}
-VERBENA_MLX5_EXPORT int mlx5dv_devx_srq_query(ibv_srq*, const void*, std::size_t, void*, std::size_t) {
-  return refuse();
-}
 VERBENA_MLX5_EXPORT int mlx5dv_devx_subscribe_devx_event(mlx5dv_devx_event_channel*, mlx5dv_devx_obj*, std::uint16_t,
                                                          std::uint16_t*, std::uint64_t) {
   return refuse();
@@ -75,20 +38,9 @@ VERBENA_MLX5_EXPORT int mlx5dv_devx_subscribe_devx_event_fd(mlx5dv_devx_event_ch
   return refuse();
 }
 VERBENA_MLX5_EXPORT int mlx5dv_devx_uar_export_dmabuf_fd(mlx5dv_devx_uar*) { return refuse(); }
-VERBENA_MLX5_EXPORT int mlx5dv_devx_umem_dereg(mlx5dv_devx_umem*) { return refuse(); }
 VERBENA_MLX5_EXPORT int mlx5dv_devx_umem_export(mlx5dv_devx_umem*, void*) { return refuse(); }
 VERBENA_MLX5_EXPORT mlx5dv_devx_umem* mlx5dv_devx_umem_import(ibv_context*, void*) { return refuse_null(); }
-VERBENA_MLX5_EXPORT mlx5dv_devx_umem* mlx5dv_devx_umem_reg(ibv_context*, void*, std::size_t, std::uint32_t) {
-  return refuse_null();
-}
-VERBENA_MLX5_EXPORT mlx5dv_devx_umem* mlx5dv_devx_umem_reg_ex(ibv_context*, mlx5dv_devx_umem_in*) {
-  return refuse_null();
-}
 VERBENA_MLX5_EXPORT void mlx5dv_devx_umem_unimport(mlx5dv_devx_umem*) {}
-VERBENA_MLX5_EXPORT int mlx5dv_devx_wq_modify(ibv_wq*, const void*, std::size_t, void*, std::size_t) {
-  return refuse();
-}
-VERBENA_MLX5_EXPORT int mlx5dv_devx_wq_query(ibv_wq*, const void*, std::size_t, void*, std::size_t) { return refuse(); }
 VERBENA_MLX5_EXPORT int mlx5dv_var_export(mlx5dv_var*, void*) { return refuse(); }
 
 }  // extern "C"

@@ -11,13 +11,10 @@ VERBENA_MLX5_EXPORT ibv_wq* mlx5dv_create_wq(ibv_context*, ibv_wq_init_attr*, ml
 }
 VERBENA_MLX5_EXPORT int mlx5dv_dci_stream_id_reset(ibv_qp*, std::uint16_t) { return refuse(); }
 VERBENA_MLX5_EXPORT int mlx5dv_map_ah_to_qp(ibv_ah*, std::uint32_t) { return refuse(); }
-VERBENA_MLX5_EXPORT int mlx5dv_modify_qp_lag_port(ibv_qp*, std::uint8_t) { return refuse(); }
 VERBENA_MLX5_EXPORT int mlx5dv_modify_qp_sched_elem(ibv_qp*, const mlx5dv_sched_leaf*, const mlx5dv_sched_leaf*) {
   return refuse();
 }
-VERBENA_MLX5_EXPORT int mlx5dv_modify_qp_udp_sport(ibv_qp*, std::uint16_t) { return refuse(); }
 VERBENA_MLX5_EXPORT int mlx5dv_qp_cancel_posted_send_wrs(mlx5dv_qp_ex*, std::uint64_t) { return refuse(); }
-VERBENA_MLX5_EXPORT int mlx5dv_query_qp_lag_port(ibv_qp*, std::uint8_t*, std::uint8_t*) { return refuse(); }
 VERBENA_MLX5_EXPORT int mlx5dv_reserved_qpn_alloc(ibv_context*, std::uint32_t*) { return refuse(); }
 VERBENA_MLX5_EXPORT int mlx5dv_reserved_qpn_dealloc(ibv_context*, std::uint32_t) { return refuse(); }
 VERBENA_MLX5_EXPORT mlx5dv_sched_leaf* mlx5dv_sched_leaf_create(ibv_context*, const mlx5dv_sched_attr*) {

@@ -1,0 +1,32 @@
+// DEVX objects: what a program made with the device's own commands.
+// Threads: under the File's lock.
+#pragma once
+
+#include <rdma/mlx5_user_ioctl_cmds.h>
+
+#include <vector>
+
+#include "kernel/devx_rules.h"
+#include "kernel/file.h"
+
+namespace verbena::kernel {
+
+struct DevxObject : Object {
+  DevxObject() : Object(MLX5_IB_OBJECT_DEVX_OBJ) {}
+  int destroy(File& file) override;
+
+  ObjectId id;
+  std::vector<std::byte> undo;            // the request that destroys it
+  std::uint64_t doorbell = 0;             // QP: address of its doorbell record; 0: none
+  std::uint32_t seen_doorbell = 0;        // send counter ring_all() saw last
+};
+
+struct DevxUmem : Object {
+  DevxUmem() : Object(MLX5_IB_OBJECT_DEVX_UMEM) {}
+  int destroy(File& file) override;
+
+  std::uint32_t id = 0;
+  std::uint64_t address = 0;
+};
+
+}  // namespace verbena::kernel

@@ -1,0 +1,107 @@
+// DEVX_UMEM: memory of the program that its queues and memory keys may lie in.
+#include <bit>
+
+#include "kernel/command.h"
+#include "kernel/devx.h"
+#include "kernel/ib.h"
+#include "kernel/method.h"
+#include "kernel/mr.h"
+#include "prm/misc.h"
+#include "prm/mkey.h"
+
+namespace verbena::kernel {
+
+int DevxUmem::destroy(File& file) {
+  Command<prm::DestroyUmemIn, prm::DestroyUmemOut> command(prm::Opcode::destroy_umem, file.context().uid);
+  command.in().set<prm::DestroyUmemIn::umem_id>(id);
+  return command.run(file.device());
+}
+
+namespace {
+
+constexpr unsigned kAdapterPage = 12;
+constexpr unsigned kLargestPage = 31 + kAdapterPage;  // what log_page_size can say
+constexpr std::uint64_t kMaxEntries = 1u << 20;       // 4 GiB of small pages
+
+constexpr AttrSpec kRegAttrs[] = {
+    uverbs::object_attr(MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE, MLX5_IB_OBJECT_DEVX_UMEM, AttrAccess::create),
+    uverbs::in_attr(MLX5_IB_ATTR_DEVX_UMEM_REG_ADDR, 8),
+    uverbs::in_attr(MLX5_IB_ATTR_DEVX_UMEM_REG_LEN, 8),
+    uverbs::flags_attr(MLX5_IB_ATTR_DEVX_UMEM_REG_ACCESS),
+    uverbs::in_attr(MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP, 8, false),
+    uverbs::fd_attr(MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD, 0, AttrAccess::read, false),
+    uverbs::out_attr(MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, 4),
+};
+
+// Addresses are virtual, so memory is one run in pages of any size: the smallest that the program lets us use.
+int choose_page(std::uint64_t allowed, unsigned* log_page) {
+  allowed &= ~std::uint64_t{0} << kAdapterPage;
+  if (!allowed || std::countr_zero(allowed) > static_cast<int>(kLargestPage)) return EINVAL;
+  *log_page = static_cast<unsigned>(std::countr_zero(allowed));
+  return 0;
+}
+
+int create_umem(File& file, std::uint64_t address, std::uint64_t length, bool writable, unsigned log_page,
+                std::uint32_t* id) {
+  const std::uint64_t page = std::uint64_t{1} << log_page;
+  const std::uint64_t first = address & ~(page - 1);
+  std::uint64_t end = 0;
+  if (!length || __builtin_add_overflow(address, length + page - 1, &end)) return EINVAL;
+  const std::uint64_t entries = ((end & ~(page - 1)) - first) >> log_page;
+  if (entries > kMaxEntries) return ENOMEM;
+  Command<prm::CreateUmemIn, prm::CreateUmemOut> command(prm::Opcode::create_umem, file.context().uid,
+                                                         entries * prm::Mtt::size);
+  const auto umem = command.in().sub<prm::CreateUmemIn::umem>();
+  umem.set<prm::Umem::num_of_mtt>(entries);
+  umem.set<prm::Umem::log_page_size>(log_page - kAdapterPage);
+  umem.set<prm::Umem::page_offset>(static_cast<std::uint32_t>(address - first));
+  for (std::uint64_t i = 0; i < entries; ++i) {
+    const std::uint64_t at = first + (i << log_page);
+    const auto entry = umem.at<prm::Umem::mtt>(i);
+    entry.set<prm::Mtt::ptag_63_32>(static_cast<std::uint32_t>(at >> 32));
+    entry.set<prm::Mtt::ptag_31_8>(static_cast<std::uint32_t>(at) >> 8);
+    entry.set<prm::Mtt::rd_en>(1).set<prm::Mtt::wr_en>(writable);
+  }
+  if (int error = command.run(file.device())) return error;
+  *id = command.out().get<prm::CreateUmemOut::umem_id>();
+  return 0;
+}
+
+int native_reg(File& file, Request& request) {
+  if (!file.context().uid) return EINVAL;
+  constexpr std::uint32_t allowed =
+      Access::local_write | Access::remote_write | Access::remote_read | Access::relaxed_ordering;
+  std::uint32_t access = 0;
+  if (int error = request.flags(MLX5_IB_ATTR_DEVX_UMEM_REG_ACCESS, allowed, &access)) return error;
+  if (int error = check_access(access)) return error;
+  if (request.has(MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD)) return EOPNOTSUPP;
+  unsigned log_page = kAdapterPage;
+  if (request.has(MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP))
+    if (int error = choose_page(request.value<std::uint64_t>(MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP), &log_page))
+      return error;
+  const auto address = request.value<std::uint64_t>(MLX5_IB_ATTR_DEVX_UMEM_REG_ADDR);
+  const auto length = request.value<std::uint64_t>(MLX5_IB_ATTR_DEVX_UMEM_REG_LEN);
+  const bool writable = access & (Access::local_write | Access::remote_write);
+  if (int error = check_memory(address, length, writable)) return error;
+  auto umem = std::make_unique<DevxUmem>();
+  if (int error = create_umem(file, address, length, writable, log_page, &umem->id)) return error;
+  umem->address = address;
+  request.write(MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, umem->id);
+  request.set_id(MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE, file.objects().add(std::move(umem)));
+  return 0;
+}
+
+constexpr AttrSpec kDeregAttrs[] = {
+    uverbs::object_attr(MLX5_IB_ATTR_DEVX_UMEM_DEREG_HANDLE, MLX5_IB_OBJECT_DEVX_UMEM, AttrAccess::destroy)};
+
+constexpr Method kMethods[] = {
+    {{MLX5_IB_OBJECT_DEVX_UMEM, MLX5_IB_METHOD_DEVX_UMEM_REG, kRegAttrs}, native_reg},
+    {{MLX5_IB_OBJECT_DEVX_UMEM, MLX5_IB_METHOD_DEVX_UMEM_DEREG, kDeregAttrs},
+     destroy_method<MLX5_IB_OBJECT_DEVX_UMEM, MLX5_IB_ATTR_DEVX_UMEM_DEREG_HANDLE>},
+};
+
+}  // namespace
+
+std::span<const Method> devx_umem_methods() { return kMethods; }
+
+}  // namespace verbena::kernel
