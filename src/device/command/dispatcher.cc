@@ -86,7 +86,10 @@ void execute(State& state, std::span<std::byte> in, std::span<std::byte> out) {
   if (const auto admitted = admit(state, *entry, in, out, uid); !admitted) return answer(out, admitted.error());
   if (const auto violation = entry->check(in.first(entry->in_size)))
     return answer(out, prm::Status::bad_param, rule_syndrome(opcode, *violation));
-  if (const auto done = entry->run(state, in, out, uid); !done) {
+  std::vector<std::byte> whole(out.size() < entry->layout_size ? entry->layout_size : 0);
+  const auto done = entry->run(state, in, whole.empty() ? out : std::span(whole), uid);
+  if (!whole.empty()) std::memcpy(out.data(), whole.data(), out.size());
+  if (!done) {
     std::fill(out.begin(), out.end(), std::byte{0});  // nothing of a half-made answer
     answer(out, done.error());
   }

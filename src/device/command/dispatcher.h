@@ -31,7 +31,8 @@ struct Entry {
   prm::Opcode opcode{};
   std::string_view name;  // as the PRM writes it
   std::size_t in_size = 0;
-  std::size_t out_size = 0;
+  std::size_t out_size = 0;     // shortest reply
+  std::size_t layout_size = 0;  // of the whole reply; what does not fit is cut off
   std::size_t tail = 0;  // size of one element behind the input layout; 0: none allowed
   Access access = Access::any;
   std::optional<unsigned> (*check)(std::span<const std::byte> in) = nullptr;
@@ -47,6 +48,11 @@ class Registry {
     add_entry(make<Handler>(Handler, opcode, name, tail, access));
   }
 
+  // Replies of the command may be as short as their head: its layout has grown, and callers of any age are served.
+  void allow_short_reply(prm::Opcode opcode) {
+    entries_[index_[static_cast<std::uint16_t>(opcode)] - 1].out_size = prm::CommandOut::size;
+  }
+
   const Entry* find(std::uint16_t opcode) const {
     return opcode < index_.size() && index_[opcode] ? &entries_[index_[opcode] - 1] : nullptr;
   }
@@ -56,7 +62,7 @@ class Registry {
   template <auto Handler, class In, class Out>
   static Entry make(Outcome (*)(State&, const Call<In, Out>&), prm::Opcode opcode, std::string_view name,
                     std::size_t tail, Access access) {
-    Entry e{opcode, name, In::size, Out::size, tail, access, &first_violation<In>, &field_name_at<In>, nullptr};
+    Entry e{opcode, name, In::size, Out::size, Out::size, tail, access, &first_violation<In>, &field_name_at<In>, nullptr};
     e.run = [](State& state, std::span<const std::byte> in, std::span<std::byte> out, std::uint16_t uid) {
       return Handler(state, Call<In, Out>{prm::ConstView<In>(in), prm::View<Out>(out), in, out, uid});
     };

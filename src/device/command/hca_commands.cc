@@ -83,6 +83,7 @@ Outcome nop(State&, const Call<prm::NopIn, prm::NopOut>&) { return {}; }
 void add_hca_commands(Registry& r) {
   using prm::Opcode;
   r.add<query_hca_cap>(Opcode::query_hca_cap, "QUERY_HCA_CAP");
+  r.allow_short_reply(Opcode::query_hca_cap);
   r.add<query_adapter>(Opcode::query_adapter, "QUERY_ADAPTER");
   r.add<query_issi>(Opcode::query_issi, "QUERY_ISSI");
   r.add<set_issi>(Opcode::set_issi, "SET_ISSI", 0, Access::privileged);
