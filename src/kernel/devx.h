@@ -16,9 +16,9 @@ struct DevxObject : Object {
   int destroy(File& file) override;
 
   ObjectId id;
-  std::vector<std::byte> undo;            // the request that destroys it
-  std::uint64_t doorbell = 0;             // QP: address of its doorbell record; 0: none
-  std::uint32_t seen_doorbell = 0;        // send counter ring_all() saw last
+  std::vector<std::byte> undo;      // the request that destroys it
+  std::uint64_t doorbell = 0;       // QP, CQ: address of its doorbell record; 0: none
+  std::uint32_t seen_doorbell = 0;  // its second word as serve_watched() saw it last
 };
 
 struct DevxUmem : Object {

@@ -35,6 +35,7 @@ class DevxCommand {
   // 0, or EREMOTEIO: the device refused, and the reply says how.
   int run(device::Device& device) {
     device.execute(in_, out_);
+    if (out_.size() < sizeof(std::uint32_t)) return EREMOTEIO;
     return prm::ConstView<prm::CommandOut>(out_.data()).get<prm::CommandOut::status>() == prm::Status::ok ? 0
                                                                                                          : EREMOTEIO;
   }

@@ -1,17 +1,20 @@
 // DEVX objects: create, query, modify and destroy by the device's own commands.
+#include "kernel/command.h"
 #include "kernel/cq.h"
 #include "kernel/devx.h"
 #include "kernel/devx_mailbox.h"
 #include "kernel/qp.h"
 #include "kernel/srq.h"
+#include "prm/cq.h"
 #include "prm/qp.h"
 
 namespace verbena::kernel {
 
 int DevxObject::destroy(File& file) {
   std::vector<std::byte> out(prm::GeneralObjOutCmdHdr::size);
-  file.device().execute(undo, out);
-  return prm::ConstView<prm::CommandOut>(out.data()).get<prm::CommandOut::status>() == prm::Status::ok ? 0 : EREMOTEIO;
+  if (int error = run(file.device(), undo, out)) return error;
+  file.node().events().unsubscribe_object(this);
+  return 0;
 }
 
 namespace {
@@ -22,16 +25,27 @@ constexpr AttrSpec kCreateAttrs[] = {
     command_out(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT),
 };
 
-// Where the doorbell record of a new QP is, so that a program that only stores into memory is noticed.
-void note_doorbell(File& file, Mailbox in, DevxObject& object) {
-  if (object.id.kind != prm::Opcode::create_qp || in.size() < prm::CreateQpIn::size) return;
-  const auto qpc = prm::ConstView<prm::CreateQpIn>(in.data()).sub<prm::CreateQpIn::qpc>();
-  if (qpc.get<prm::Qpc::no_sq>()) return;
+std::uint64_t address_in_umem(File& file, std::uint32_t umem_id, std::uint64_t offset) {
   for (std::uint32_t handle : file.objects().of_class(MLX5_IB_OBJECT_DEVX_UMEM)) {
     int error = 0;
     const auto* umem = file.find<DevxUmem>(handle, MLX5_IB_OBJECT_DEVX_UMEM, &error);
-    if (umem->id == qpc.get<prm::Qpc::dbr_umem_id>()) object.doorbell = umem->address + qpc.get<prm::Qpc::dbr_addr>();
+    if (umem->id == umem_id) return umem->address + offset;
   }
+  return 0;
+}
+
+// Where the doorbell record of a new queue is, so that a program that only stores into memory is noticed.
+std::uint64_t doorbell_of(File& file, Mailbox in, prm::Opcode kind) {
+  if (kind == prm::Opcode::create_qp && in.size() >= prm::CreateQpIn::size) {
+    const auto qpc = prm::ConstView<prm::CreateQpIn>(in.data()).sub<prm::CreateQpIn::qpc>();
+    if (qpc.get<prm::Qpc::no_sq>()) return 0;
+    return address_in_umem(file, qpc.get<prm::Qpc::dbr_umem_id>(), qpc.get<prm::Qpc::dbr_addr>());
+  }
+  if (kind == prm::Opcode::create_cq && in.size() >= prm::CreateCqIn::size) {
+    const auto cqc = prm::ConstView<prm::CreateCqIn>(in.data()).sub<prm::CreateCqIn::cq_context>();
+    return address_in_umem(file, cqc.get<prm::Cqc::dbr_umem_id>(), cqc.get<prm::Cqc::dbr_addr>());
+  }
+  return 0;
 }
 
 int native_create(File& file, Request& request) {
@@ -46,8 +60,12 @@ int native_create(File& file, Request& request) {
   auto object = std::make_unique<DevxObject>();
   object->id = created_object(command.in(), command.out());
   object->undo = destroy_request(command.in(), object->id, uid);
-  note_doorbell(file, command.in(), *object);
-  request.set_id(MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE, file.objects().add(std::move(object)));
+  object->doorbell = doorbell_of(file, command.in(), object->id.kind);
+  const bool watched = object->doorbell != 0;
+  const std::uint32_t number = object->id.number;
+  const std::uint32_t handle = file.objects().add(std::move(object));
+  if (watched) file.watch_devx(handle, number);
+  request.set_id(MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE, handle);
   return 0;
 }
 
@@ -104,6 +122,30 @@ int native_modify(File& file, Request& request) {
   return error;
 }
 
+constexpr AttrSpec kAsyncQueryAttrs[] = {
+    any_object(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_HANDLE, AttrAccess::read),
+    command_in(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_CMD_IN),
+    uverbs::const_attr(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_OUT_LEN),
+    uverbs::fd_attr(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_FD, MLX5_IB_OBJECT_DEVX_ASYNC_CMD_FD, AttrAccess::read),
+    uverbs::in_attr(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_WR_ID, 8),
+};
+
+// The device answers at once; the program finds the answer on its channel, granted or not.
+int native_async_query(File& file, Request& request) {
+  const Object* object = file.objects().find(request.handle(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_HANDLE));
+  if (!object) return ENOENT;
+  const auto channel = file.devx_results(request.fd(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_FD));
+  if (!channel) return EBADF;
+  const auto in = request.in(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_CMD_IN);
+  const auto length = request.value<std::uint64_t>(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_OUT_LEN);
+  const auto named = queried_object(in);
+  if (!file.context().uid || !named || length > UINT16_MAX || !is_object(*object, *named)) return EINVAL;
+  if (int error = channel->room(length)) return error;
+  DevxCommand command(in, length, file.context().uid);
+  command.run(file.device());
+  return channel->post(request.value<std::uint64_t>(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_WR_ID), command.out());
+}
+
 constexpr AttrSpec kDestroyAttrs[] = {
     uverbs::object_attr(MLX5_IB_ATTR_DEVX_OBJ_DESTROY_HANDLE, MLX5_IB_OBJECT_DEVX_OBJ, AttrAccess::destroy)};
 
@@ -111,6 +153,7 @@ constexpr Method kMethods[] = {
     {{MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_CREATE, kCreateAttrs}, native_create},
     {{MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_QUERY, kQueryAttrs}, native_query},
     {{MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_MODIFY, kModifyAttrs}, native_modify},
+    {{MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_ASYNC_QUERY, kAsyncQueryAttrs}, native_async_query},
     {{MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_DESTROY, kDestroyAttrs},
      destroy_method<MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_ATTR_DEVX_OBJ_DESTROY_HANDLE>},
 };

@@ -1,6 +1,7 @@
 #include "kernel/event_pipe.h"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,15 +12,16 @@
 namespace verbena::kernel {
 namespace {
 
-constexpr std::size_t kMaxRecord = 64;
 constexpr std::size_t kMaxBacklog = 65536;  // a program that never reads its events loses the newest
 constexpr int kBigPipe = 1 << 20;           // what an unprivileged process may ask for
 
 }  // namespace
 
-std::shared_ptr<EventPipe> EventPipe::create(std::size_t record) {
+std::shared_ptr<EventPipe> EventPipe::create(std::size_t record, Reading reading) {
+  // A pipe in packet mode keeps what one write(2) wrote apart from the rest.
+  const int packets = reading == Reading::one_record ? O_DIRECT : 0;
   int ends[2];
-  if (record > kMaxRecord || pipe2(ends, O_CLOEXEC)) return nullptr;
+  if (record > kMaxRecord || pipe2(ends, O_CLOEXEC | packets)) return nullptr;
   std::shared_ptr<EventPipe> pipe(new EventPipe(record));
   pipe->user_ = ends[0];
   pipe->writer_ = ends[1];
@@ -28,7 +30,7 @@ std::shared_ptr<EventPipe> EventPipe::create(std::size_t record) {
   std::snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
   pipe->reader_ = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   struct stat st {};
-  if (pipe->reader_ < 0 || fcntl(ends[1], F_SETFL, O_NONBLOCK) || fstat(ends[0], &st)) {
+  if (pipe->reader_ < 0 || fcntl(ends[1], F_SETFL, O_NONBLOCK | packets) || fstat(ends[0], &st)) {
     int error = errno;
     pipe.reset();
     errno = error;
@@ -77,6 +79,14 @@ void EventPipe::post(const void* record) {
   const auto* bytes = static_cast<const std::byte*>(record);
   if (backlog_.empty() && write_one(bytes)) return;
   if (backlog_.size() < kMaxBacklog) backlog_.emplace_back(bytes, bytes + record_);
+}
+
+std::size_t EventPipe::unread() {
+  std::lock_guard guard(lock_);
+  flush_backlog();
+  int bytes = 0;
+  if (::ioctl(reader_, FIONREAD, &bytes)) return 0;
+  return static_cast<std::size_t>(bytes) / record_ + backlog_.size();
 }
 
 unsigned EventPipe::retract(std::uint64_t element) {

@@ -19,9 +19,11 @@ namespace verbena::kernel {
 
 class EventPipe {
  public:
-  // `record` is the size of every record, at most 64; its first 8 bytes say whose event it is.
-  // Returns null with errno set if there is no descriptor left.
-  static std::shared_ptr<EventPipe> create(std::size_t record);
+  enum class Reading { stream, one_record };
+  // `record` is the size of every record, at most kMaxRecord; its first 8 bytes say whose event it is. A read(2) takes as
+  // many records as fit, or never more than one. Returns null with errno set if there is no descriptor left.
+  static constexpr std::size_t kMaxRecord = 72;
+  static std::shared_ptr<EventPipe> create(std::size_t record, Reading reading = Reading::stream);
   ~EventPipe();
 
   // The read end for the program, not yet closed by us: hand it out once.
@@ -30,6 +32,8 @@ class EventPipe {
   bool is(int fd) const;
 
   void post(const void* record);
+  // How many records the program has not read yet.
+  std::size_t unread();
   // Takes back the records of `element` that were not read; returns how many.
   unsigned retract(std::uint64_t element);
 

@@ -75,11 +75,36 @@ bool EventQueue::take_one() {
   return true;
 }
 
+// Programs that subscribed by DEVX see every event as the device wrote it.
+void EventQueue::notify_devx(const prm::ConstView<prm::Eqe>& eqe) {
+  using prm::EventType;
+  const auto data = eqe.sub<prm::Eqe::event_data>();
+  const EventType type = eqe.get<prm::Eqe::event_type>();
+  const auto tell = [&](bool affiliated, EventSource source, std::uint32_t number) {
+    events_.devx_event(static_cast<std::uint16_t>(type), affiliated, source, number,
+                       std::span<const std::byte, kEqeBytes>(eqe.data(), kEqeBytes));
+  };
+  switch (type) {
+    case EventType::comp:
+      return tell(true, EventSource::cq, data.sub<prm::EventAuto::comp_event>().get<prm::CompEvent::cq_number>());
+    case EventType::cq_error:
+      return tell(true, EventSource::cq, data.sub<prm::EventAuto::cq_error>().get<prm::CqError::cqn>());
+    case EventType::srq_rq_limit:
+    case EventType::srq_catas_error:
+      return tell(true, EventSource::srq, data.sub<prm::EventAuto::qp_events>().get<prm::QpEvents::qpn_rqn_sqn>());
+    case EventType::port_change:
+      return tell(false, EventSource::qp, 0);
+    default:
+      return tell(true, EventSource::qp, data.sub<prm::EventAuto::qp_events>().get<prm::QpEvents::qpn_rqn_sqn>());
+  }
+}
+
 void EventQueue::dispatch(const std::byte* bytes) {
   using prm::EventType;
   prm::ConstView<prm::Eqe> eqe(bytes);
   auto data = eqe.sub<prm::Eqe::event_data>();
   auto queue_number = [&] { return data.sub<prm::EventAuto::qp_events>().get<prm::QpEvents::qpn_rqn_sqn>(); };
+  notify_devx(eqe);
   switch (eqe.get<prm::Eqe::event_type>()) {
     case EventType::comp:
       return events_.completion(data.sub<prm::EventAuto::comp_event>().get<prm::CompEvent::cq_number>());

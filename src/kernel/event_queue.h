@@ -7,6 +7,7 @@
 
 #include "device/device.h"
 #include "kernel/events.h"
+#include "prm/eqe.h"
 
 namespace verbena::kernel {
 
@@ -25,6 +26,7 @@ class EventQueue {
  private:
   bool take_one();
   void dispatch(const std::byte* eqe);
+  void notify_devx(const prm::ConstView<prm::Eqe>& eqe);
 
   device::Device& device_;
   EventRegistry& events_;

@@ -1,8 +1,10 @@
 #include "kernel/events.h"
 
 #include <rdma/ib_user_verbs.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace verbena::kernel {
 
@@ -32,6 +34,60 @@ void EventRegistry::add_listener(std::shared_ptr<EventPipe> async) {
 void EventRegistry::remove_listener(const std::shared_ptr<EventPipe>& async) {
   std::lock_guard guard(lock_);
   std::erase(listeners_, async);
+}
+
+DevxSubscription::DevxSubscription(DevxSubscription&& other) noexcept
+    : event(other.event),
+      affiliated(other.affiliated),
+      source(other.source),
+      number(other.number),
+      owner(other.owner),
+      channel(std::move(other.channel)),
+      eventfd(std::exchange(other.eventfd, -1)),
+      cookie(other.cookie) {}
+
+DevxSubscription::~DevxSubscription() {
+  if (eventfd >= 0) ::close(eventfd);
+}
+
+void EventRegistry::subscribe(std::vector<DevxSubscription> subscriptions) {
+  std::lock_guard guard(lock_);
+  for (DevxSubscription& s : subscriptions) {
+    const std::uint64_t where = key(s.event, s.affiliated, s.number);
+    subscriptions_.emplace(where, Subscribed{next_subscription_++, std::move(s)});
+  }
+  has_subscriptions_.store(!subscriptions_.empty(), std::memory_order_release);
+}
+
+void EventRegistry::unsubscribe_object(const void* owner) {
+  if (!has_subscriptions_.load(std::memory_order_acquire)) return;
+  std::lock_guard guard(lock_);
+  std::erase_if(subscriptions_, [owner](const auto& entry) { return entry.second.what.owner == owner; });
+  has_subscriptions_.store(!subscriptions_.empty(), std::memory_order_release);
+}
+
+void EventRegistry::unsubscribe_channel(const std::shared_ptr<DevxEventChannel>& channel) {
+  std::lock_guard guard(lock_);
+  std::erase_if(subscriptions_, [&](const auto& entry) { return entry.second.what.channel == channel; });
+  has_subscriptions_.store(!subscriptions_.empty(), std::memory_order_release);
+}
+
+void EventRegistry::devx_event(std::uint16_t event, bool affiliated, EventSource source, std::uint32_t number,
+                               std::span<const std::byte, DevxEventChannel::kEqeBytes> eqe) {
+  if (!has_subscriptions_.load(std::memory_order_acquire)) return;
+  std::lock_guard guard(lock_);
+  const auto [first, last] = subscriptions_.equal_range(key(event, affiliated, affiliated ? number : 0));
+  for (auto it = first; it != last; ++it) {
+    const auto& [id, s] = it->second;
+    if (affiliated && s.source != source) continue;
+    if (s.eventfd < 0) {
+      s.channel->deliver(id, s.cookie, eqe);
+      continue;
+    }
+    const std::uint64_t one = 1;
+    // A counter that is full already says that there are events.
+    [[maybe_unused]] const auto written = ::write(s.eventfd, &one, sizeof one);
+  }
 }
 
 void EventRegistry::completion(std::uint32_t cqn) {

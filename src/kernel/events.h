@@ -4,12 +4,15 @@
 // one that is inside a request and holds a File's lock. Nothing here calls the device.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
+#include "kernel/devx_channel.h"
 #include "kernel/event_pipe.h"
 #include "kernel/ib.h"
 
@@ -32,6 +35,23 @@ struct EventCounts {
 
 enum class EventSource : std::uint8_t { cq, qp, srq };
 
+// A DEVX subscription: one event of one object (or of the device), and where it goes.
+struct DevxSubscription {
+  DevxSubscription() = default;
+  DevxSubscription(DevxSubscription&& other) noexcept;
+  DevxSubscription& operator=(DevxSubscription&&) = delete;
+  ~DevxSubscription();
+
+  std::uint16_t event = 0;  // prm::EventType
+  bool affiliated = false;
+  EventSource source = EventSource::cq;  // of an affiliated one
+  std::uint32_t number = 0;
+  const void* owner = nullptr;  // the DEVX object; its end is the subscription's
+  std::shared_ptr<DevxEventChannel> channel;
+  int eventfd = -1;  // ours; if there is one, it is written instead of the channel
+  std::uint64_t cookie = 0;
+};
+
 class EventRegistry {
  public:
   void add(EventSource source, std::uint32_t number, EventTarget target);
@@ -40,6 +60,13 @@ class EventRegistry {
 
   void add_listener(std::shared_ptr<EventPipe> async);
   void remove_listener(const std::shared_ptr<EventPipe>& async);
+
+  void subscribe(std::vector<DevxSubscription> subscriptions);
+  void unsubscribe_object(const void* owner);
+  void unsubscribe_channel(const std::shared_ptr<DevxEventChannel>& channel);
+  // An entry of an event queue, before anybody looks into it.
+  void devx_event(std::uint16_t event, bool affiliated, EventSource source, std::uint32_t number,
+                  std::span<const std::byte, DevxEventChannel::kEqeBytes> eqe);
 
   void completion(std::uint32_t cqn);
   void object_event(EventSource source, std::uint32_t number, Event event);
@@ -53,6 +80,17 @@ class EventRegistry {
   std::mutex lock_;
   Targets targets_[3];
   std::vector<std::shared_ptr<EventPipe>> listeners_;
+  // By number and kind of event, so that an event finds its subscribers at once.
+  struct Subscribed {
+    std::uint64_t id;
+    DevxSubscription what;
+  };
+  static std::uint64_t key(std::uint16_t event, bool affiliated, std::uint32_t number) {
+    return std::uint64_t{event} << 40 | std::uint64_t{affiliated} << 32 | number;
+  }
+  std::unordered_multimap<std::uint64_t, Subscribed> subscriptions_;
+  std::uint64_t next_subscription_ = 1;
+  std::atomic<bool> has_subscriptions_{false};
 };
 
 }  // namespace verbena::kernel

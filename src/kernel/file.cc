@@ -20,6 +20,7 @@
 #include "kernel/devx.h"
 #include "kernel/method.h"
 #include "kernel/qp.h"
+#include "prm/doorbell.h"
 
 namespace verbena::kernel {
 namespace {
@@ -37,6 +38,7 @@ constexpr std::uint16_t kReleaseOrder[] = {UVERBS_OBJECT_QP, UVERBS_OBJECT_MW, U
                                            MLX5_IB_OBJECT_UAR, UVERBS_OBJECT_PD};
 
 std::uint32_t number_of(const Object& object) {
+  if (object.cls == MLX5_IB_OBJECT_DEVX_OBJ) return static_cast<const DevxObject&>(object).id.number;
   return object.cls == UVERBS_OBJECT_QP ? static_cast<const Qp&>(object).qpn : static_cast<const Cq&>(object).cqn;
 }
 
@@ -60,12 +62,19 @@ bool record_changed(DevxObject& object) {
 }
 
 bool record_changed(Object& object) {
+  if (object.cls == MLX5_IB_OBJECT_DEVX_OBJ) return record_changed(static_cast<DevxObject&>(object));
   if (object.cls != UVERBS_OBJECT_QP) {
     auto& cq = static_cast<Cq&>(object);
     return second_word_changed(cq.doorbell, &cq.seen_arm);
   }
   auto& qp = static_cast<Qp&>(object);
   return second_word_changed(qp.doorbell, &qp.seen_doorbell);
+}
+
+bool is_send_queue(const Object& object) {
+  return object.cls == UVERBS_OBJECT_QP ||
+         (object.cls == MLX5_IB_OBJECT_DEVX_OBJ &&
+          static_cast<const DevxObject&>(object).id.kind == prm::Opcode::create_qp);
 }
 
 }  // namespace
@@ -89,6 +98,8 @@ std::shared_ptr<File> File::open(std::shared_ptr<Node> node) {
 File::~File() {
   for (int fd : {user_, memory_})
     if (fd >= 0) ::close(fd);
+  for (const UarPage& uar : uars_)
+    if (uar.words) ::munmap(uar.words, kPageSize);
 }
 
 bool File::is(int fd) const {
@@ -126,6 +137,7 @@ void File::release() {
       if (Object* object = objects_.find(handle, cls, &error)) destroy(object);
     }
   }
+  for (const auto& channel : devx_events_) node_->events().unsubscribe_channel(channel);
   for (const auto& pipe : async_) node_->events().remove_listener(pipe);
   if (context_.uid) destroy_uctx(*this);
 }
@@ -161,10 +173,6 @@ bool File::ring_all() {
       Qp* qp = find<Qp>(handle, UVERBS_OBJECT_QP, &error);
       if (record_changed(*qp)) advanced.push_back(qp->qpn);
     }
-    for (std::uint32_t handle : objects_.of_class(MLX5_IB_OBJECT_DEVX_OBJ)) {
-      auto* object = static_cast<DevxObject*>(objects_.find(handle));
-      if (object->doorbell && record_changed(*object)) advanced.push_back(object->id.number);
-    }
   }
   for (std::uint32_t qpn : advanced)
     if (void* token = device().sq_token(qpn)) device().ring_sq(token);
@@ -187,29 +195,66 @@ int File::watch(std::uint16_t cls, std::uint32_t number) {
   return EINVAL;
 }
 
+void File::watch_devx(std::uint32_t handle, std::uint32_t number) {
+  watched_.push_back({MLX5_IB_OBJECT_DEVX_OBJ, handle, number});
+  watching_.store(true, std::memory_order_release);
+  new_watch_.store(true, std::memory_order_release);
+}
+
 bool File::serve_watched() {
-  std::vector<Watched> changed;
+  std::vector<Ring> rings;
   {
     if (dead()) return false;
     std::unique_lock guard(lock_, std::try_to_lock);
     if (!guard) return false;  // a request is under way; the next look will do
-    std::erase_if(watched_, [&](const Watched& w) {
-      int error = 0;
-      Object* object = objects_.find(w.handle, w.cls, &error);
-      if (!object || number_of(*object) != w.number) return true;
-      if (record_changed(*object)) changed.push_back(w);
-      return false;
-    });
+    look_at_records(&rings);
+    look_at_uars(&rings);
     if (watched_.empty()) watching_.store(false, std::memory_order_release);
   }
-  for (const Watched& w : changed) {
-    if (w.cls == UVERBS_OBJECT_QP) {
-      if (void* token = device().sq_token(w.number)) device().ring_sq(token);
-    } else if (void* token = device().cq_token(w.number)) {
+  for (const Ring& ring : rings) {
+    if (ring.send) {
+      if (void* token = device().sq_token(ring.number)) device().ring_sq(token);
+    } else if (void* token = device().cq_token(ring.number)) {
       device().arm_cq(token);
     }
   }
-  return !changed.empty();
+  return !rings.empty();
+}
+
+void File::look_at_records(std::vector<Ring>* rings) {
+  std::erase_if(watched_, [&](Watched& w) {
+    Object* object = objects_.find(w.handle);
+    if (!object || object->cls != w.cls || number_of(*object) != w.number) return true;
+    const bool send = is_send_queue(*object);
+    const bool changed = record_changed(*object);
+    if (changed) rings->push_back({send, w.number});
+    // A program writes the record, then the register: what the register says next is what we know already.
+    const bool before = std::exchange(w.armed_before, changed);
+    w.just_armed = !send && (changed || before);
+    return false;
+  });
+}
+
+// A CQ may be armed twice with the same record, so the register is looked at too. It is emptied, so that the next store
+// shows whatever it says.
+void File::look_at_uars(std::vector<Ring>* rings) {
+  for (UarPage& uar : uars_) {
+    if (!uar.words) {
+      void* page = ::mmap(nullptr, kPageSize, PROT_READ | PROT_WRITE, MAP_SHARED, memory_, static_cast<off_t>(uar.offset));
+      if (page == MAP_FAILED) continue;
+      uar.words = static_cast<std::uint64_t*>(page);
+    }
+    std::atomic_ref<std::uint64_t> word(uar.words[prm::UarPage::cq_arm / sizeof(std::uint64_t)]);
+    if (!word.load(std::memory_order_relaxed)) continue;
+    const std::uint64_t stored = word.exchange(0, std::memory_order_acq_rel);
+    const prm::ConstView<prm::CqArmDoorbell> doorbell(reinterpret_cast<const std::byte*>(&stored));
+    const std::uint32_t cqn = doorbell.get<prm::CqArmDoorbell::cqn>();
+    for (Watched& w : watched_) {
+      const Object* object = objects_.find(w.handle);
+      if (w.number != cqn || !object || is_send_queue(*object)) continue;
+      if (!std::exchange(w.just_armed, false)) rings->push_back({false, cqn});
+    }
+  }
 }
 
 // ---- descriptors ----
@@ -231,6 +276,32 @@ int File::make_async() {
   return fd;
 }
 
+int File::make_devx_events(bool omit_data) {
+  auto channel = DevxEventChannel::create(omit_data);
+  if (!channel) return -1;
+  int fd = channel->take_user_fd();
+  devx_events_.push_back(std::move(channel));
+  return fd;
+}
+
+int File::make_devx_results() {
+  auto channel = DevxResultChannel::create();
+  if (!channel) return -1;
+  int fd = channel->take_user_fd();
+  devx_results_.push_back(std::move(channel));
+  return fd;
+}
+
+std::shared_ptr<DevxEventChannel> File::devx_events(int fd) const {
+  auto it = std::find_if(devx_events_.begin(), devx_events_.end(), [fd](const auto& c) { return c->is(fd); });
+  return it == devx_events_.end() ? nullptr : *it;
+}
+
+std::shared_ptr<DevxResultChannel> File::devx_results(int fd) const {
+  auto it = std::find_if(devx_results_.begin(), devx_results_.end(), [fd](const auto& c) { return c->is(fd); });
+  return it == devx_results_.end() ? nullptr : *it;
+}
+
 std::shared_ptr<EventPipe> File::channel(int fd) const {
   auto it = std::find_if(channels_.begin(), channels_.end(), [fd](const auto& pipe) { return pipe->is(fd); });
   return it == channels_.end() ? nullptr : *it;
@@ -246,6 +317,11 @@ void File::forget_fd(int fd) {
   std::lock_guard guard(lock_);
   // Queues that still use the channel keep it alive.
   std::erase_if(channels_, [fd](const auto& pipe) { return pipe->is(fd); });
+  std::erase_if(devx_results_, [fd](const auto& channel) { return channel->is(fd); });
+  if (const auto channel = devx_events(fd)) {
+    node_->events().unsubscribe_channel(channel);
+    std::erase(devx_events_, channel);
+  }
 }
 
 // ---- memory map ----
@@ -255,6 +331,19 @@ void File::add_mapping(std::uint64_t offset, bool writable) { mappings_.push_bac
 void File::remove_mapping(std::uint64_t offset) {
   std::erase_if(mappings_, [offset](const Mapping& m) { return m.offset == offset; });
   fallocate(memory_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), kPageSize);
+}
+
+void File::add_uar(std::uint64_t offset) {
+  add_mapping(offset, true);
+  uars_.push_back({offset});
+}
+
+void File::remove_uar(std::uint64_t offset) {
+  remove_mapping(offset);
+  std::erase_if(uars_, [offset](const UarPage& uar) {
+    if (uar.offset == offset && uar.words) ::munmap(uar.words, kPageSize);
+    return uar.offset == offset;
+  });
 }
 
 std::uint64_t File::new_uar_offset() {

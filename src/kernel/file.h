@@ -51,6 +51,8 @@ class File {
   bool watching() const { return watching_.load(std::memory_order_acquire) && !dead(); }
   // Runs the device on every watched queue whose doorbell or arm record changed. Returns whether one had.
   bool serve_watched();
+  // Whether a request made a queue to be watched since the last call.
+  bool take_new_watch() { return new_watch_.exchange(false, std::memory_order_acq_rel); }
   void mark_dead() { dead_.store(true, std::memory_order_release); }
   bool dead() const { return dead_.load(std::memory_order_acquire) || node_->dead(); }
 
@@ -74,13 +76,23 @@ class File {
   // Null: none such (EBADF).
   std::shared_ptr<EventPipe> channel(int fd) const;
   std::shared_ptr<EventPipe> async(int fd) const;
+  // The same for the channels of DEVX.
+  int make_devx_events(bool omit_data);
+  int make_devx_results();
+  std::shared_ptr<DevxEventChannel> devx_events(int fd) const;
+  std::shared_ptr<DevxResultChannel> devx_results(int fd) const;
   std::shared_ptr<EventPipe> default_async() const { return async_.empty() ? nullptr : async_.front(); }
 
   // Makes [offset, offset + 4096) of the file mappable; `writable` says by whom it may be written.
   void add_mapping(std::uint64_t offset, bool writable);
   void remove_mapping(std::uint64_t offset);
+  // The same for the page of a UAR object, whose stores watched queues are told by.
+  void add_uar(std::uint64_t offset);
+  void remove_uar(std::uint64_t offset);
   // The next free offset of a UAR object.
   std::uint64_t new_uar_offset();
+  // A new queue of DEVX: nothing but its records tells that the program gave it work.
+  void watch_devx(std::uint32_t handle, std::uint32_t number);
   // Writes initial content into a mappable page.
   int fill_page(std::uint64_t offset, const void* data, std::size_t length);
 
@@ -93,7 +105,20 @@ class File {
   struct Watched {
     std::uint16_t cls;
     std::uint32_t handle, number;  // the number tells whether the handle still means the same queue
+    bool armed_before = false;     // the look before found its record changed
+    bool just_armed = false;       // CQ: that look or this one did, and its register has not been seen since
   };
+  // Doorbell page of a UAR object; mapped by us when there are queues to watch.
+  struct UarPage {
+    std::uint64_t offset;
+    std::uint64_t* words = nullptr;
+  };
+  struct Ring {
+    bool send;
+    std::uint32_t number;
+  };
+  void look_at_records(std::vector<Ring>* rings);
+  void look_at_uars(std::vector<Ring>* rings);
   explicit File(std::shared_ptr<Node> node) : node_(std::move(node)) {}
 
   std::shared_ptr<Node> node_;
@@ -104,10 +129,13 @@ class File {
   UserContext context_;
   HandleTable objects_;
   std::vector<std::shared_ptr<EventPipe>> channels_, async_;
+  std::vector<std::shared_ptr<DevxEventChannel>> devx_events_;
+  std::vector<std::shared_ptr<DevxResultChannel>> devx_results_;
   std::vector<Mapping> mappings_;
   std::vector<Watched> watched_;
+  std::vector<UarPage> uars_;
   std::uint32_t next_uar_ = 0;
-  std::atomic<bool> watching_{false}, dead_{false};
+  std::atomic<bool> watching_{false}, new_watch_{false}, dead_{false};
 };
 
 }  // namespace verbena::kernel

@@ -70,6 +70,7 @@ std::span<const Method> uar_methods();
 std::span<const Method> devx_general_methods();
 std::span<const Method> devx_object_methods();
 std::span<const Method> devx_umem_methods();
+std::span<const Method> devx_event_methods();
 std::span<const WriteCommand> context_commands();
 std::span<const WriteCommand> port_commands();
 std::span<const WriteCommand> pd_commands();

@@ -1,7 +1,7 @@
 // UAR objects: doorbell pages made on request.
 //
-// A page is ordinary memory of the command descriptor. Nothing watches it: the device takes what it needs from the
-// doorbell records.
+// A page is ordinary memory of the command descriptor. The device takes what it needs from the doorbell records; the page
+// is looked at for queues that the program rings by hand only (File::serve_watched).
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <rdma/mlx5_user_ioctl_verbs.h>
 
@@ -21,7 +21,7 @@ struct Uar : Object {
     Command<prm::DeallocUarIn, prm::DeallocUarOut> command(prm::Opcode::dealloc_uar);
     command.in().set<prm::DeallocUarIn::uar>(page_id);
     if (int error = command.run(file.device())) return error;
-    file.remove_mapping(offset);
+    file.remove_uar(offset);
     return 0;
   }
   std::uint32_t page_id = 0;
@@ -44,7 +44,7 @@ int native_alloc(File& file, Request& request) {
   auto uar = std::make_unique<Uar>();
   uar->page_id = command.out().get<prm::AllocUarOut::uar>();
   uar->offset = file.new_uar_offset();
-  file.add_mapping(uar->offset, true);
+  file.add_uar(uar->offset);
   request.write(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, uar->offset);
   request.write(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, static_cast<std::uint32_t>(kPageSize));
   request.write(MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, uar->page_id);

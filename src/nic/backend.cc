@@ -95,6 +95,7 @@ int open_device(int index) {
 int ioctl_device(int fd, ib_uverbs_ioctl_hdr* request) {
   auto file = Runtime::get().file(fd);
   int error = file ? file->ioctl(request) : EBADF;
+  if (file && file->take_new_watch()) Watcher::get().watch(file);
   if (!error) return 0;
   errno = error;
   return -1;

@@ -11,7 +11,6 @@
 #include <unordered_map>
 
 #include "preload/state.h"
-#include "preload/watcher.h"
 
 namespace verbena::preload {
 namespace {
@@ -225,10 +224,6 @@ bool destroys_queue(const ib_uverbs_ioctl_hdr& request) {
 
 void before_request(const ib_uverbs_ioctl_hdr& request) {
   if (destroys_queue(request)) epoch.fetch_add(1, std::memory_order_acq_rel);
-}
-
-void after_request(int fd, const ib_uverbs_ioctl_hdr& request) {
-  if (request.object_id == MLX5_IB_OBJECT_DEVX_OBJ && request.method_id == MLX5_IB_METHOD_DEVX_OBJ_CREATE) watch(fd);
 }
 
 void hook_context(verbs_context* verbs) {

@@ -17,9 +17,6 @@ namespace verbena::preload {
 // A request is about to go to the device: what was known about objects it destroys is forgotten.
 void before_request(const ib_uverbs_ioctl_hdr& request);
 
-// A request was executed. If it made a queue whose work the program will post by hand, the watcher looks after it.
-void after_request(int fd, const ib_uverbs_ioctl_hdr& request);
-
 // The operations of a context, whenever a provider has (re)set them. Others' contexts are left alone.
 void hook_context(verbs_context* context);
 // The operations of extended objects; harmless if done twice or on others' objects.

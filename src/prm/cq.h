@@ -27,6 +27,7 @@ struct Cqc : Layout<0x40> {
   using mini_cqe_res_format = Field<"mini_cqe_res_format", At{0x00, 13, 12}, MiniCqeFormat>;
   using st = Field<"st", At{0x00, 11, 8}, CqArmState>;
   using cqe_compression_layout = Field<"cqe_compression_layout", At{0x00, 1, 0}>;
+  using dbr_umem_id = Field<"dbr_umem_id", At{0x04, 31, 0}>;
   using page_offset = Field<"page_offset", At{0x08, 11, 6}>;
   using log_cq_size = Field<"log_cq_size", At{0x0c, 28, 24}>;
   using uar_page = Field<"uar_page", At{0x0c, 23, 0}>;
@@ -38,12 +39,11 @@ struct Cqc : Layout<0x40> {
   using last_solicit_index = Field<"last_solicit_index", At{0x24, 23, 0}>;
   using consumer_counter = Field<"consumer_counter", At{0x28, 23, 0}>;
   using producer_counter = Field<"producer_counter", At{0x2c, 23, 0}>;
-  using dbr_umem_id = Field<"dbr_umem_id", At{0x34, 31, 0}>;
   using dbr_addr = Field64<"dbr_addr", 0x38>;
   using fields = Fields<status, dbr_umem_valid, apu_cq, cqe_sz, cc, scqe_break_moderation_en, oi, cq_period_mode,
-                        cqe_comp_en, mini_cqe_res_format, st, cqe_compression_layout, page_offset, log_cq_size,
-                        uar_page, cq_period, cq_max_count, c_eqn_or_apu_element, log_page_size, last_notified_index,
-                        last_solicit_index, consumer_counter, producer_counter, dbr_umem_id, dbr_addr>;
+                        cqe_comp_en, mini_cqe_res_format, st, cqe_compression_layout, dbr_umem_id, page_offset,
+                        log_cq_size, uar_page, cq_period, cq_max_count, c_eqn_or_apu_element, log_page_size, last_notified_index,
+                        last_solicit_index, consumer_counter, producer_counter, dbr_addr>;
 };
 
 // CREATE_CQ: request.

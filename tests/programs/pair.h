@@ -38,7 +38,8 @@ struct World {
 };
 
 static inline struct World open_world(void) {
-  struct World w = {0};
+  struct World w;
+  memset(&w, 0, sizeof w);
   int count = 0;
   struct ibv_device** list = ibv_get_device_list(&count);
   CHECK(list && count > 0);
@@ -56,9 +57,9 @@ static inline struct ibv_qp* make_qp(struct World* w, enum ibv_qp_type type, str
                                   .recv_cq = recv,
                                   .srq = srq,
                                   .cap = {.max_send_wr = 16,
-                                          .max_recv_wr = srq ? 0 : 16,
+                                          .max_recv_wr = srq ? 0u : 16u,
                                           .max_send_sge = 2,
-                                          .max_recv_sge = srq ? 0 : 2,
+                                          .max_recv_sge = srq ? 0u : 2u,
                                           .max_inline_data = 32},
                                   .qp_type = type};
   struct ibv_qp* qp = ibv_create_qp(w->pd, &init);
@@ -71,7 +72,8 @@ enum {
 };
 
 static inline struct ibv_qp_attr attributes(const struct World* w, uint32_t peer) {
-  struct ibv_qp_attr a = {0};
+  struct ibv_qp_attr a;
+  memset(&a, 0, sizeof a);
   a.path_mtu = IBV_MTU_1024;
   a.dest_qp_num = peer;
   a.rq_psn = a.sq_psn = 0x123;

@@ -30,13 +30,8 @@ EXPORT int ioctl(int fd, unsigned long request, ...) {
         return -1;
       }
       before_request(*header);
-      int result;
-      {
-        const Inside guard;
-        result = now->backend->ioctl(fd, header);
-      }
-      if (result == 0) after_request(fd, *header);
-      return result;
+      const Inside guard;
+      return now->backend->ioctl(fd, header);
     }
   return next<"ioctl", int(int, unsigned long, ...)>()(fd, request, argument);
 }
