@@ -169,7 +169,7 @@ TEST_F(BadRequestTest, EveryPointer) {
     for (unsigned i = 0; i < count; ++i) {
       const ib_uverbs_attr& attr = const_cast<Raw&>(good).attr(i);
       const bool out = attr.data == at(good_) && attr.len != 0 &&
-                       (attr.attr_id == UVERBS_ATTR_UHW_OUT ||
+                       ((method.spec.udata && attr.attr_id == UVERBS_ATTR_UHW_OUT) ||
                         std::ranges::any_of(method.spec.attrs, [&](const AttrSpec& s) {
                           return s.id == attr.attr_id && s.kind == AttrKind::ptr_out;
                         }));
