@@ -11,7 +11,7 @@ CASES = [
     ("one-sided, target stopped", ["fault_passive", "stopped"], 60, True),
     ("one-sided, target sleeping", ["fault_passive", "sleeping"], 60, True),
     ("one-sided, target spinning", ["fault_passive", "spinning"], 60, True),
-    # ("one-sided, memory guarded", ["fault_passive", "guarded"], 60, True): see docs/fidelity.md
+    ("one-sided, memory guarded", ["fault_passive", "guarded"], 60, True),
     ("10 processes at once", ["fault_many", "10"], 60, True),
     ("100 processes at once", ["fault_many", "100"], 240, False),
     ("fork after ibv_fork_init", ["fault_fork", "init"], 60, True),

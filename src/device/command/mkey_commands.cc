@@ -166,8 +166,11 @@ Outcome create_mkey(State& state, const Call<In, prm::CreateMkeyOut>& call) {
   record.entries = key->entries;
   ++pd->uses;
   if (umem_id != Backing::kNone) ++state.umems.find(umem_id)->uses;
-  if (key->mode == MkeyMode::pa && !mkc.get<Mkc::length64>())
-    state.engine.registered(key->start + key->translations, key->length);
+  if (key->mode == MkeyMode::pa && !mkc.get<Mkc::length64>()) {
+    record.memory_va = key->start + key->translations;
+    record.memory_bytes = key->length;
+    state.engine.registered(record.memory_va, record.memory_bytes);
+  }
   call.out.set<prm::CreateMkeyOut::mkey_index>(index);
   Nic::publish(*key);
   return {};
@@ -216,6 +219,7 @@ Outcome destroy_mkey(State& state, const Call<prm::DestroyMkeyIn, prm::DestroyMk
   if (Pd* pd = state.pds.find((*record)->context.get<Mkc::pd>()); pd && pd->uses) --pd->uses;
   if (Umem* umem = state.umems.find((*record)->umem); umem && umem->uses) --umem->uses;
   state.nic.free_mkey(*key);
+  if ((*record)->memory_bytes) state.engine.unregistered((*record)->memory_va, (*record)->memory_bytes);
   if ((*record)->entries) state.nic.free_table((*record)->table, (*record)->entries);
   state.mkeys.erase(index);
   return {};

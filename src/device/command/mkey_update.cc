@@ -39,7 +39,12 @@ int update_mkey(State& state, std::uint32_t key, const prm::ConstView<Mkc>& mkc,
     context->length = length;
   }
   context->generation.fetch_add(1, std::memory_order_release);
-  if (range) state.engine.registered(start, length);
+  if (range) {
+    state.engine.unregistered(record->memory_va, record->memory_bytes);
+    record->memory_va = start + context->translations;
+    record->memory_bytes = length;
+    state.engine.registered(record->memory_va, length);
+  }
   return 0;
 }
 

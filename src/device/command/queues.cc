@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "prm/command.h"
 
@@ -48,6 +50,14 @@ Maybe<Backing> in_page_list(const QueueMemory& memory, std::uint64_t bytes) {
   return backing;
 }
 
+// The pages that a queue has from its command alone, UMEMs apart: the device reaches them as it does memory regions.
+std::array<std::pair<std::uint64_t, std::uint64_t>, 2> named_pages(const Backing& backing) {
+  constexpr std::uint64_t page = 1ull << kAdapterPage;
+  const bool dbr = backing.dbr != 0 && backing.dbr_umem == Backing::kNone;
+  return {{{backing.first_page, std::uint64_t{backing.pages} << backing.log_page},
+           {backing.dbr & ~(page - 1), dbr ? page : 0}}};
+}
+
 }  // namespace
 
 bool is_mapped(std::uint64_t va, std::uint64_t bytes) {
@@ -86,17 +96,20 @@ Maybe<std::uint64_t> locate_doorbell(State& state, bool umem_valid, std::uint32_
   }
   if (addr % 8) return refuse(Syndrome::dbr_unaligned);
   if (!is_mapped(addr, 8)) return refuse(Syndrome::dbr_not_mapped);
+  backing.dbr = addr;
   return addr;
 }
 
 void hold(State& state, const Backing& backing) {
   for (auto id : {backing.wq_umem, backing.dbr_umem})
     if (Umem* umem = state.umems.find(id)) ++umem->uses;
+  for (const auto& [va, bytes] : named_pages(backing)) state.engine.registered(va, bytes);
 }
 
 void let_go(State& state, const Backing& backing) {
   for (auto id : {backing.wq_umem, backing.dbr_umem})
     if (Umem* umem = state.umems.find(id); umem && umem->uses) --umem->uses;
+  for (const auto& [va, bytes] : named_pages(backing)) state.engine.unregistered(va, bytes);
 }
 
 void list_pages(const Backing& backing, std::span<std::byte> tail) {

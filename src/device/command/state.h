@@ -49,6 +49,7 @@ struct Backing {
   std::uint64_t first_page = 0;
   std::uint32_t pages = 0;
   unsigned log_page = 12;
+  std::uint64_t dbr = 0;  // address of the doorbell record
   static constexpr std::uint32_t kNone = ~0u;
 };
 
@@ -78,6 +79,7 @@ struct MkeyRecord : Owned {
   std::uint32_t umem = Backing::kNone;
   std::uint64_t table = 0;  // translation table in the slice; the shared context's copy is not trusted
   std::uint32_t entries = 0;
+  std::uint64_t memory_va = 0, memory_bytes = 0;  // the user memory it reaches by address: what the engine was told of
 };
 
 struct State {

@@ -60,6 +60,7 @@ Outcome create_umem(State& state, const Call<prm::CreateUmemIn, prm::CreateUmemO
   object->va = first + offset;
   object->bytes = bytes;
   object->writable = rights & 2;
+  state.engine.registered(object->va, bytes);
   call.out.set<prm::CreateUmemOut::umem_id>(number);
   return {};
 }
@@ -69,6 +70,7 @@ Outcome destroy_umem(State& state, const Call<prm::DestroyUmemIn, prm::DestroyUm
   const auto umem = own(state.umems.find(number), call.uid, Syndrome::umem_missing);
   if (!umem) return refuse(umem.error());
   if ((*umem)->uses) return refuse(Syndrome::umem_busy);
+  state.engine.unregistered((*umem)->va, (*umem)->bytes);
   state.umems.erase(number);
   return {};
 }

@@ -72,18 +72,4 @@ const Mapping* mapping_of(const std::vector<Mapping>& all, std::uint64_t va) {
   return after != all.end() && after->start <= va ? &*after : nullptr;
 }
 
-bool is_dontfork(std::uint64_t va) {
-  const std::string text = read_all("/proc/self/smaps");
-  bool inside = false;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    const std::string_view line(text.data() + at, end - at);
-    std::uint64_t start = 0, stop = 0;
-    if (std::sscanf(text.c_str() + at, "%" SCNx64 "-%" SCNx64 " ", &start, &stop) == 2) inside = va >= start && va < stop;
-    if (inside && line.starts_with("VmFlags:")) return line.find(" dc") != std::string_view::npos;
-    at = end + 1;
-  }
-  return false;
-}
-
 }  // namespace verbena::device

@@ -1,5 +1,5 @@
 // /proc/self/maps, read without locks or streams.
-// Threads: any; also fit for the child of a fork.
+// Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,5 @@ struct Mapping {
 // Sorted by address; empty if the file cannot be read.
 std::vector<Mapping> own_mappings();
 const Mapping* mapping_of(const std::vector<Mapping>& all, std::uint64_t va);
-// Whether the mapping at `va` has MADV_DONTFORK (VmFlags dc).
-bool is_dontfork(std::uint64_t va);
 
 }  // namespace verbena::device

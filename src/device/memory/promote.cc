@@ -2,6 +2,7 @@
 #include "device/memory/promote.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "device/memory/promoted_table.h"
 #include "device/transport/completion.h"
@@ -11,6 +12,7 @@ namespace verbena::device {
 namespace {
 
 constexpr std::uint32_t kEnough = 8;  // accesses before a chunk is asked for
+constexpr std::uint32_t kSometimes = 4096;
 constexpr unsigned kCounters = 4096;
 
 // How often each chunk of each peer was reached the slow way; collisions only delay a wish.
@@ -38,27 +40,17 @@ void wish(Peer& peer, std::uint64_t va, std::uint64_t n) {
 
 std::byte* promoted(const Peer& peer, std::uint64_t va, std::uint64_t& n) {
   if (peer.slice->header.promoted_count.load(std::memory_order_relaxed) == 0) return nullptr;
-  const PromotedRange here = find_promoted(*peer.slice, va);
-  if (here.holds(va)) {
-    std::uint64_t end = here.end;
-    const std::uint64_t shift = here.arena - here.start;  // arena offset = va + shift
-    while (end - va < n) {
-      const PromotedRange next = find_promoted(*peer.slice, end);
-      if (!next.holds(end) || next.arena - next.start != shift) break;
-      end = next.end;
-    }
-    n = std::min(n, end - va);
-    return peer.arena + (va + shift);
-  }
-  // Not promoted here: how far does that hold?
-  std::uint64_t end = here.start > va ? here.start : (va & ~(kPromotedChunk - 1)) + kPromotedChunk;
-  while (end - va < n && here.start <= va) {
-    const PromotedRange next = find_promoted(*peer.slice, end);
-    if (next.end != 0) break;
-    end += kPromotedChunk;
+  const PromotedPages here = find_promoted(*peer.slice, va);
+  const bool there = here.holds(va);
+  const std::uint64_t shift = here.arena - promoted_chunk(va);  // arena offset = va + shift
+  std::uint64_t end = here.run_end(va);
+  while (end - va < n && end % kPromotedChunk == 0) {
+    const PromotedPages next = find_promoted(*peer.slice, end);
+    if (next.holds(end) != there || (there && next.arena - end != shift)) break;
+    end = next.run_end(end);
   }
   n = std::min(n, end - va);
-  return nullptr;
+  return there ? peer.arena + (va + shift) : nullptr;
 }
 
 void note_remote_access(Peer& peer, std::uint64_t va, std::uint64_t n) {
@@ -70,8 +62,8 @@ void note_remote_access(Peer& peer, std::uint64_t va, std::uint64_t n) {
     c.count.store(0, std::memory_order_relaxed);
   }
   const std::uint32_t count = c.count.fetch_add(1, std::memory_order_relaxed) + 1;
-  // Asked again now and then: the owner may have had no time, or the memory was not fit yet.
-  if (count == kEnough || (count > kEnough && (count & 0xfff) == 0)) wish(peer, va, n);
+  // Asked again, ever less often: the owner may have had no time, it may have forked, or the memory was not fit yet.
+  if (count >= kEnough && (std::has_single_bit(count) || count % kSometimes == 0)) wish(peer, va, n);
 }
 
 }  // namespace verbena::device

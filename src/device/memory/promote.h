@@ -1,14 +1,16 @@
 // Promotion: private memory that peers keep writing to or reading moves into the owner's arena, so that their next
 // access is a plain copy instead of a system call.
 //
-// The accessor counts and asks; the owner's helper thread moves pages. While it does, a write by one of the owner's
-// threads waits in the fault handler. Only private anonymous read-write memory that cannot be a stack is moved.
-// VERBENA_PROMOTE=1 turns it on for this process's memory; off by default (docs/fidelity.md says why).
+// The accessor counts and asks; the owner's helper thread moves pages, while writes by the owner's threads wait in the
+// fault handler. Only private anonymous read-write memory inside a memory region is moved, and it goes back when the
+// region is deregistered, before a fork, and when the device is closed.
+// VERBENA_PROMOTE=0 turns it off for this process's memory.
 // Threads: as noted.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "device/shared/nic.h"
 
@@ -30,8 +32,11 @@ class Promoter {
   ~Promoter();
   // Serves what peers asked for. The helper thread.
   void serve();
-  // User memory was registered: forgets promotions there whose memory the program has replaced since. Any thread.
+  // User memory was registered; and is so no more (the same range). Any thread.
   void registered(std::uint64_t va, std::uint64_t length);
+  void unregistered(std::uint64_t va, std::uint64_t length);
+  // Whether all of it is registered; nullopt: cannot be told without waiting.
+  std::optional<bool> is_registered(std::uint64_t va, std::uint64_t length);
 
   struct State;
 

@@ -1,303 +1,225 @@
-// The owner's side of promotion: moving pages, forgetting what the program replaced, fork.
-#include <pthread.h>
-#include <sched.h>
+// The owner's side of promotion: what to move, and forgetting what the program replaced.
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
-#include <vector>
 
-#include "device/memory/guard.h"
-#include "device/memory/maps.h"
 #include "device/memory/promote.h"
 #include "device/memory/promoted_table.h"
+#include "device/memory/promoter_fork.h"
+#include "device/memory/promoter_state.h"
 #include "device/transport/clock.h"
 
 namespace verbena::device {
 
-struct Promoter::State {
-  explicit State(Nic& n) : nic(n) {}
-  struct Run {  // whole chunks of arena behind one move
-    std::uint64_t va, end, arena, arena_bytes;
-    bool dead = false;
-  };
-  struct Resting {  // arena memory that peers may still be writing to
-    std::uint64_t arena, bytes, since_ns;
-  };
-  Nic& nic;
-  std::mutex mutex;
-  std::vector<Run> runs;
-  std::vector<Resting> resting;
-  std::uint64_t device = 0, inode = 0;
-  bool enabled = true;
-
-  void promote_registered(const std::vector<Mapping>& maps, std::uint64_t va, std::uint64_t end);
-  void promote(const std::vector<Mapping>& maps, std::uint64_t va, std::uint64_t end);
-  void move(std::uint64_t va, std::uint64_t end);
-  bool publish(std::uint64_t va, std::uint64_t end, std::uint64_t arena);
-  void withdraw(std::uint64_t va, std::uint64_t end);
-  void forget_replaced(std::uint64_t va, std::uint64_t end);
-  void release_rested();
-};
-
 namespace {
 
-// The range being moved, for the fault handler: writers to it wait.
-std::atomic<std::uint64_t> gate_start{0}, gate_end{0};
-std::atomic<std::uint64_t> retry_address{0};
-std::atomic<unsigned> retry_count{0};
-std::atomic<std::uint64_t> moved_low{~0ull}, moved_high{0};  // bounds of everything ever moved
+constexpr std::uint64_t kStretch = 1 << 20;  // moved under one hold of the mutex
+constexpr std::uint64_t kRestNs = 1'000'000'000;
 
-bool wait_at_gate(std::uintptr_t address) {
-  bool waited = false;
-  while (address >= gate_start.load(std::memory_order_acquire) && address < gate_end.load(std::memory_order_acquire)) {
-    waited = true;
-    sched_yield();
-  }
-  if (waited) return true;
-  // The gate may have opened between the fault and this handler: try again, but not for ever.
-  if (address < moved_low.load() || address >= moved_high.load()) return false;
-  if (retry_address.exchange(address) != address) retry_count.store(0);
-  return retry_count.fetch_add(1) < 64;
+// The pages of the chunk at `chunk` that lie in [va, end).
+std::uint32_t pages_between(std::uint64_t chunk, std::uint64_t va, std::uint64_t end) {
+  const std::uint64_t first = va <= chunk ? 0 : (va - chunk) / kPromotedPage;
+  const std::uint64_t stop = end >= chunk + kPromotedChunk ? PromotedPages::kPages : (end - chunk + kPromotedPage - 1) / kPromotedPage;
+  return first >= stop ? 0 : ((1u << stop) - 1) & ~((1u << first) - 1);
 }
 
-// ---- fork: the child gets private copies, as with private memory ----
-
-struct Snapshot {
-  std::uint64_t va, bytes;
-  void* copy;
-};
-std::mutex& registry_mutex() {
-  static auto* m = new std::mutex;
-  return *m;
-}
-std::vector<Promoter::State*>& registry() {
-  static auto* r = new std::vector<Promoter::State*>;
-  return *r;
-}
-std::vector<Snapshot>& snapshots() {
-  static auto* s = new std::vector<Snapshot>;
-  return *s;
-}
-
-void before_fork() {
-  registry_mutex().lock();
-  for (auto* state : registry()) {
-    state->mutex.lock();
-    for (const auto& run : state->runs) {
-      if (run.dead) continue;
-      const std::uint64_t bytes = run.end - run.va;
-      void* copy = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-      if (copy == MAP_FAILED) continue;
-      if (guarded_copy(copy, state->nic.self().arena + run.arena, bytes) == 0)
-        snapshots().push_back({run.va, bytes, copy});
-      else
-        munmap(copy, bytes);
-    }
+// Calls visit(first address, end) for every run of set pages.
+template <class Visit>
+void for_each_run(std::uint64_t chunk, std::uint32_t pages, Visit&& visit) {
+  while (pages != 0) {
+    const auto first = static_cast<unsigned>(std::countr_zero(pages));
+    const auto count = static_cast<unsigned>(std::countr_one(pages >> first));
+    visit(chunk + first * kPromotedPage, chunk + (first + count) * kPromotedPage);
+    pages &= ~(((1u << count) - 1) << first);
   }
 }
-void unlock_all() {
-  for (auto* state : registry()) state->mutex.unlock();
-  registry_mutex().unlock();
-}
-void after_fork_in_parent() {
-  for (const Snapshot& s : snapshots()) munmap(s.copy, s.bytes);
-  snapshots().clear();
-  unlock_all();
-}
-void after_fork_in_child() {
-  const auto maps = snapshots().empty() ? std::vector<Mapping>{} : own_mappings();
-  for (const Snapshot& s : snapshots())
-    for (std::uint64_t at = s.va, next; at < s.va + s.bytes; at = next) {
-      // Only where the parent's shared mapping was inherited: not what is MADV_DONTFORK, nor what replaced it.
-      const Mapping* m = mapping_of(maps, at);
-      next = m != nullptr ? std::min(m->end, s.va + s.bytes) : at + kPromotedPage;
-      bool inherited = false;
-      for (auto* state : registry())
-        inherited |= m != nullptr && m->shared && m->device == state->device && m->inode == state->inode;
-      if (!inherited) continue;
-      mremap(static_cast<char*>(s.copy) + (at - s.va), next - at, next - at, MREMAP_MAYMOVE | MREMAP_FIXED,
-             reinterpret_cast<void*>(at));
-    }
-  snapshots().clear();
-  unlock_all();
-  registry().clear();
+
+// A free place in the table for a chunk; null: too many of its neighbours are taken, peers go on the slow way.
+PromotedChunk* free_entry(Slice& s, std::uint64_t chunk) {
+  for (unsigned i = 0, at = promoted_hash(chunk); i < kPromotedProbes; ++i, at = (at + 1) & (kPromotedSlots - 1)) {
+    const std::uint64_t key = s.promoted[at].va.load(std::memory_order_relaxed);
+    if (key == 0 || key == kPromotedGone) return &s.promoted[at];
+  }
+  return nullptr;
 }
 
 }  // namespace
 
 Promoter::Promoter(Nic& nic) : state_(std::make_unique<State>(nic)) {
-  static const int once = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-  (void)once;
   const char* env = std::getenv("VERBENA_PROMOTE");
-  state_->enabled = env != nullptr && std::strcmp(env, "1") == 0 && nic.slice_identity(state_->device, state_->inode);
-  set_fault_hook(&wait_at_gate);
-  std::lock_guard guard(registry_mutex());
-  registry().push_back(state_.get());
+  state_->enabled = (env == nullptr || std::strcmp(env, "0") != 0) && nic.slice_identity(state_->device, state_->inode);
+  enroll(*state_);
 }
 
-// What was promoted stays mapped: the program's data lies there. The file lives on until the last mapping goes.
+// The program's data must not stay in a file that is about to go.
 Promoter::~Promoter() {
-  std::lock_guard guard(registry_mutex());
-  std::erase(registry(), state_.get());
+  strike_off(*state_);
+  std::lock_guard guard(state_->mutex);
+  state_->demote(0, ~std::uint64_t{0}, false);
 }
 
 void Promoter::serve() {
-  SliceHeader& h = state_->nic.slice().header;
-  std::vector<Mapping> maps;
-  for (auto& place : h.promote_wish) {
+  if (!state_->enabled) return;
+  for (auto& place : state_->nic.slice().header.promote_wish) {
     const std::uint64_t wish = place.exchange(0, std::memory_order_acq_rel);
-    if (wish == 0 || !state_->enabled) continue;
-    std::lock_guard guard(state_->mutex);
-    maps = own_mappings();
-    const std::uint64_t start = wish >> 16 << kLogChunk;
-    state_->promote_registered(maps, start, start + (wish & 0xffff) * kPromotedChunk);
+    if (wish == 0) continue;
+    const std::uint64_t start = wish >> 16 << kLogChunk, end = start + (wish & 0xffff) * kPromotedChunk;
+    for (std::uint64_t at = start; at < end; at += kStretch) {
+      std::lock_guard guard(state_->mutex);
+      state_->promote(at, std::min(end, at + kStretch));
+    }
   }
 }
 
-// Promotes the pages of [va, end) that lie whole inside a memory region. Never others: a page that also holds an
-// allocator's or a library's own data would stay shared with a forked child until its handlers run, and both would
-// write to it.
-void Promoter::State::promote_registered(const std::vector<Mapping>& maps, std::uint64_t va, std::uint64_t end) {
-  const std::uint32_t keys = nic.mkey_high_water();
-  for (std::uint32_t i = 0; i < keys; ++i) {
-    const MkeyContext& key = nic.slice().mkeys[i];
-    const std::uint32_t flags = key.flags.load(std::memory_order_relaxed);
-    if (!Nic::in_use(key) || key.mode != MkeyMode::pa || (flags & (kMkeyFree | kMkeyLength64 | kMkeyWindow))) continue;
-    const std::uint64_t start = key.start + key.translations, stop = start + key.length;
-    if (stop < start || start >= end || stop <= va) continue;
-    const std::uint64_t first = std::max(va, (start + kPromotedPage - 1) & ~(kPromotedPage - 1));
-    const std::uint64_t last = std::min(end, stop & ~(kPromotedPage - 1));
-    if (first < last) promote(maps, first, last);
-  }
+// Rings and doorbell records that the library took from the arena need nothing of all this.
+bool Promoter::State::in_arena(std::uint64_t va, std::uint64_t length) const {
+  return length == 0 || nic.self().in_arena(va, length) != nullptr;
 }
 
-// Promotes what is fit of [va, end), mapping by mapping.
-void Promoter::State::promote(const std::vector<Mapping>& maps, std::uint64_t va, std::uint64_t end) {
+void Promoter::registered(std::uint64_t va, std::uint64_t length) {
+  if (state_->in_arena(va, length)) return;
+  std::lock_guard guard(state_->mutex);
+  state_->coverage.add(va, va + length);
+  state_->forget_replaced(va, va + length);
+}
+
+void Promoter::unregistered(std::uint64_t va, std::uint64_t length) {
+  if (state_->in_arena(va, length)) return;
+  std::lock_guard guard(state_->mutex);
+  state_->coverage.remove(va, va + length);
+  state_->demote(va, va + length, true);
+}
+
+std::optional<bool> Promoter::is_registered(std::uint64_t va, std::uint64_t length) {
+  std::unique_lock guard(state_->mutex, std::try_to_lock);
+  if (!guard) return std::nullopt;
+  return va + length >= va && state_->coverage.covers(va, va + length);
+}
+
+// Promotes the pages of [va, end) that are fit: private anonymous memory that cannot be a stack, and whole inside a
+// memory region. Never others: memory that is not registered is the allocator's, the kernel's (MADV_DONTNEED must give
+// zeros) and a forked child's business.
+void Promoter::State::promote(std::uint64_t va, std::uint64_t end) {
   release_rested();
+  const auto maps = own_mappings();
   for (const Mapping& m : maps) {
     const std::uint64_t from = std::max(va, m.start), to = std::min(end, m.end);
     if (from >= to || !m.read || !m.write || m.shared || m.inode != 0 || m.named || m.below_guard) continue;
-    // Skips chunks of which a part is promoted already.
-    for (std::uint64_t at = from; at < to;) {
-      std::uint64_t stop = at;
-      while (stop < to && find_promoted(nic.slice(), stop).end == 0)
-        stop = std::min(to, (stop & ~(kPromotedChunk - 1)) + kPromotedChunk);
-      if (stop > at) move(at, stop);
-      at = std::max(stop, std::min(to, (stop & ~(kPromotedChunk - 1)) + kPromotedChunk));
+    for (auto [first, last] = coverage.next(from, to); first < last; std::tie(first, last) = coverage.next(last, to)) {
+      const std::uint64_t start = (first + kPromotedPage - 1) & ~(kPromotedPage - 1), stop = last & ~(kPromotedPage - 1);
+      if (start >= stop || !prepare(start, stop)) continue;
+      for (std::uint64_t chunk = promoted_chunk(start); chunk < stop; chunk += kPromotedChunk) {
+        const auto at = chunks.find(chunk);
+        if (at == chunks.end()) continue;
+        Chunk& c = at->second;
+        for_each_run(chunk, pages_between(chunk, start, stop) & ~c.pages, [&](std::uint64_t run, std::uint64_t run_end) {
+          if (move_in(run, run_end, c.arena + (run - chunk))) c.pages |= pages_between(chunk, run, run_end);
+        });
+        c.entry->where.store(c.arena | c.pages, std::memory_order_release);
+        drop_if_empty(at);
+      }
     }
   }
 }
 
-void Promoter::State::move(std::uint64_t va, std::uint64_t end) {
-  const std::uint64_t chunk = va & ~(kPromotedChunk - 1);
-  const std::uint64_t bytes = ((end + kPromotedChunk - 1) & ~(kPromotedChunk - 1)) - chunk;
-  const std::uint64_t arena = nic.alloc_arena(bytes, kPromotedChunk);
-  if (arena == 0) return;
-  auto* from = reinterpret_cast<void*>(va);
-  const std::uint64_t shift = va - chunk, length = end - va;
-  const bool dontfork = is_dontfork(va);
-  SliceHeader& h = nic.slice().header;
-  ensure_guard();
-  h.promoting.fetch_add(1);
-  gate_start.store(va);
-  gate_end.store(end);
-  bool moved = mprotect(from, length, PROT_READ) == 0;
-  if (moved) {
-    moved = guarded_copy(nic.self().arena + arena + shift, from, length) == 0 && nic.map_arena(from, length, arena + shift);
-    if (moved) {
-      if (dontfork) madvise(from, length, MADV_DONTFORK);
-      if (va < moved_low.load()) moved_low.store(va);
-      if (end > moved_high.load()) moved_high.store(end);
-    } else {
-      mprotect(from, length, PROT_READ | PROT_WRITE);
+// Gives every chunk of [va, end) its place, side by side where several are new. False: none left.
+bool Promoter::State::prepare(std::uint64_t va, std::uint64_t end) {
+  for (std::uint64_t chunk = promoted_chunk(va); chunk < end;) {
+    std::uint64_t stop = chunk;
+    while (stop < end && !chunks.contains(stop)) stop += kPromotedChunk;
+    if (stop == chunk) {
+      chunk += kPromotedChunk;
+      continue;
+    }
+    std::uint64_t arena = nic.reserve_arena(stop - chunk, kPromotedChunk);
+    if (arena == 0) return false;
+    for (; chunk < stop; chunk += kPromotedChunk, arena += kPromotedChunk) {
+      PromotedChunk* entry = free_entry(nic.slice(), chunk);
+      if (entry == nullptr) {
+        nic.free_arena(arena, kPromotedChunk);
+        continue;
+      }
+      entry->where.store(arena, std::memory_order_relaxed);
+      entry->va.store(chunk + 1, std::memory_order_release);
+      nic.slice().header.promoted_count.fetch_add(1, std::memory_order_release);
+      chunks.emplace(chunk, Chunk{arena, 0, entry});
     }
   }
-  if (moved) publish(va, end, arena);
-  gate_end.store(0);
-  gate_start.store(0);
-  h.promoting.fetch_add(1);
-  if (moved)
-    runs.push_back({va, end, arena + shift, bytes});
-  else
-    nic.free_arena(arena, bytes);
+  return true;
 }
 
-bool Promoter::State::publish(std::uint64_t va, std::uint64_t end, std::uint64_t arena) {
-  Slice& s = nic.slice();
-  bool all = true;
-  for (std::uint64_t chunk = va & ~(kPromotedChunk - 1); chunk < end; chunk += kPromotedChunk, arena += kPromotedChunk) {
-    const std::uint64_t first = chunk < va ? (va - chunk) / kPromotedPage : 0;
-    const std::uint64_t last = std::min(end - chunk, kPromotedChunk) / kPromotedPage - 1;
-    bool placed = false;
-    for (unsigned i = 0, at = promoted_hash(chunk); i < kPromotedProbes && !placed; ++i, at = (at + 1) & (kPromotedSlots - 1)) {
-      PromotedChunk& entry = s.promoted[at];
-      const std::uint64_t key = entry.va.load();
-      if (key != 0 && key != kPromotedGone) continue;
-      entry.offset.store(arena | first << 4 | last, std::memory_order_relaxed);
-      entry.va.store(chunk + 1, std::memory_order_release);
-      s.header.promoted_count.fetch_add(1, std::memory_order_release);
-      placed = true;
-    }
-    all &= placed;  // without an entry peers go on the slow way, which stays right
-  }
-  return all;
-}
-
-void Promoter::State::withdraw(std::uint64_t va, std::uint64_t end) {
-  Slice& s = nic.slice();
-  for (std::uint64_t chunk = va & ~(kPromotedChunk - 1); chunk < end; chunk += kPromotedChunk)
-    for (unsigned i = 0, at = promoted_hash(chunk); i < kPromotedProbes; ++i, at = (at + 1) & (kPromotedSlots - 1)) {
-      PromotedChunk& entry = s.promoted[at];
-      if (entry.va.load() == 0) break;
-      if (entry.va.load() != chunk + 1) continue;
-      entry.va.store(kPromotedGone, std::memory_order_release);
-      s.header.promoted_count.fetch_sub(1, std::memory_order_release);
-      break;
-    }
+Promoter::State::Chunks::iterator Promoter::State::drop_if_empty(Chunks::iterator at) {
+  if (at->second.pages != 0) return ++at;
+  at->second.entry->va.store(kPromotedGone, std::memory_order_release);
+  nic.slice().header.promoted_count.fetch_sub(1, std::memory_order_release);
+  resting.push_back({at->second.arena, monotonic_ns()});
+  return chunks.erase(at);
 }
 
 void Promoter::State::release_rested() {
   const std::uint64_t now = monotonic_ns();
   std::erase_if(resting, [&](const Resting& r) {
-    if (now - r.since_ns < 1'000'000'000) return false;
-    nic.free_arena(r.arena, r.bytes);
+    if (now - r.since_ns < kRestNs) return false;
+    nic.free_arena(r.arena, kPromotedChunk);
     return true;
   });
 }
 
-void Promoter::State::forget_replaced(std::uint64_t va, std::uint64_t end) {
-  bool any = false;
-  for (const Run& run : runs) any |= !run.dead && run.va < end && va < run.end;
-  if (!any) return;
-  const auto maps = own_mappings();
-  for (Run& run : runs) {
-    if (run.dead || run.va >= end || va >= run.end) continue;
-    bool still_ours = true, some_ours = false;
-    for (std::uint64_t at = run.va; at < run.end; at += kPromotedPage) {
-      const Mapping* m = mapping_of(maps, at);
-      const bool ours = m != nullptr && m->shared && m->device == device && m->inode == inode &&
-                        m->offset + (at - m->start) == kArenaOffset + run.arena + (at - run.va);
-      still_ours &= ours;
-      some_ours |= ours;
-    }
-    if (still_ours) continue;
-    withdraw(run.va, run.end);
-    // What is left of it stays where it is, reached the slow way; its arena memory is given up only when none is.
-    if (some_ours) continue;
-    run.dead = true;
-    resting.push_back({run.arena & ~(kPromotedChunk - 1), run.arena_bytes, monotonic_ns()});
-  }
-  std::erase_if(runs, [](const Run& run) { return run.dead; });
+bool Promoter::State::ours(const Mapping* m, std::uint64_t va, std::uint64_t arena) const {
+  return m != nullptr && m->shared && m->device == device && m->inode == inode &&
+         m->offset + (va - m->start) == kArenaOffset + arena;
 }
 
-void Promoter::registered(std::uint64_t va, std::uint64_t length) {
-  if (state_->nic.slice().header.promoted_count.load(std::memory_order_relaxed) == 0) return;
-  std::lock_guard guard(state_->mutex);
-  state_->forget_replaced(va, va + length);
+void Promoter::State::demote(std::uint64_t va, std::uint64_t end, bool keep_covered) {
+  auto at = chunks.lower_bound(promoted_chunk(va));
+  if (at == chunks.end() || at->first >= end) return;
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> leaving;
+  for (; at != chunks.end() && at->first < end; ++at) {
+    std::uint32_t pages = 0;
+    for_each_run(at->first, pages_between(at->first, va, end) & at->second.pages, [&](std::uint64_t run, std::uint64_t stop) {
+      for (; run < stop; run += kPromotedPage)
+        if (!keep_covered || !coverage.covers(run, run + kPromotedPage)) pages |= pages_between(at->first, run, run + kPromotedPage);
+    });
+    if (pages == 0) continue;
+    leaving.emplace_back(at->first, pages);
+    at->second.entry->where.store(at->second.arena | (at->second.pages & ~pages), std::memory_order_release);
+  }
+  if (leaving.empty()) return;
+  wait_for_deliveries();
+  const auto maps = own_mappings();
+  for (const auto& [chunk, pages] : leaving) demote_chunk(chunks.find(chunk), pages, maps);
+}
+
+void Promoter::State::demote_chunk(Chunks::iterator at, std::uint32_t pages, const std::vector<Mapping>& maps) {
+  Chunk& c = at->second;
+  for_each_run(at->first, pages, [&](std::uint64_t run, std::uint64_t stop) {
+    for (std::uint64_t next; run < stop; run = next) {  // piece by piece of what the program has left there
+      const Mapping* m = mapping_of(maps, run);
+      const bool mine = ours(m, run, c.arena + (run - at->first));
+      next = m != nullptr ? std::min(m->end, stop) : run + kPromotedPage;
+      // A page that cannot go back (no memory) stays promoted.
+      if (!mine || move_out(run, next)) c.pages &= ~pages_between(at->first, run, next);
+    }
+  });
+  c.entry->where.store(c.arena | c.pages, std::memory_order_release);
+  drop_if_empty(at);
+}
+
+// Memory was registered where promoted pages were: drops those that the program has replaced since.
+void Promoter::State::forget_replaced(std::uint64_t va, std::uint64_t end) {
+  auto at = chunks.lower_bound(promoted_chunk(va));
+  if (at == chunks.end() || at->first >= end) return;
+  const auto maps = own_mappings();
+  while (at != chunks.end() && at->first < end) {
+    Chunk& c = at->second;
+    for (std::uint64_t page = at->first; page < at->first + kPromotedChunk; page += kPromotedPage)
+      if (!ours(mapping_of(maps, page), page, c.arena + (page - at->first)))
+        c.pages &= ~pages_between(at->first, page, page + kPromotedPage);
+    c.entry->where.store(c.arena | c.pages, std::memory_order_release);
+    at = drop_if_empty(at);
+  }
 }
 
 }  // namespace verbena::device

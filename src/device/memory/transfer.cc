@@ -1,18 +1,12 @@
 #include "device/memory/transfer.h"
 
-#include <errno.h>
-#include <sched.h>
-#include <sys/uio.h>
-#include <unistd.h>
-
 #include "device/memory/guard.h"
 #include "device/memory/promote.h"
+#include "device/memory/remote.h"
 
 namespace verbena::device {
 
 namespace {
-
-constexpr unsigned kMoveAttempts = 10'000;
 
 bool ours(const Peer* peer) { return peer == nullptr || peer->self; }
 
@@ -35,72 +29,12 @@ Moved copy_mapped(std::byte* to, const std::byte* from, std::uint64_t n) {
   return fault - start < n ? Moved::destination_fault : Moved::source_fault;
 }
 
-// Whether our own memory can be read: tells whose fault an EFAULT was.
-bool readable(const iovec& local) {
-  char sink;
-  const auto* p = static_cast<const char*>(local.iov_base);
-  for (std::size_t at = 0; at < local.iov_len; at += 4096)
-    if (guarded_copy(&sink, p + at, 1) != 0) return false;
-  return guarded_copy(&sink, p + local.iov_len - 1, 1) == 0;
-}
-
-// The pid may be of another pid namespace and then stand for somebody else: look for the cookie first.
-bool identified(Peer& peer) {
-  std::uint64_t cookie = 0;
-  const iovec here{&cookie, sizeof cookie};
-  const std::uint64_t va = peer.arena_va - kArenaOffset + offsetof(SliceHeader, cookie);
-  const iovec there{reinterpret_cast<void*>(va), sizeof cookie};
-  if (process_vm_readv(peer.pid, &here, 1, &there, 1, 0) != sizeof cookie) return false;
-  return cookie == peer.slice->header.cookie;
-}
-
-bool may_process_vm(Peer& peer) {
-  const auto state = peer.process_vm.load(std::memory_order_acquire);
-  if (state != Peer::ProcessVm::unknown) [[likely]]
-    return state == Peer::ProcessVm::yes;
-  const bool yes = identified(peer);
-  peer.process_vm.store(yes ? Peer::ProcessVm::yes : Peer::ProcessVm::no, std::memory_order_release);
-  return yes;
-}
-
-// One process_vm call; `writing`: from ours to theirs.
-Moved cross(Peer& peer, bool writing, iovec ours_at, std::uint64_t theirs) {
-  if (!may_process_vm(peer)) return Moved::unreachable;
-  note_remote_access(peer, theirs, ours_at.iov_len);
-  std::uint32_t moves = peer.slice->header.promoting.load(std::memory_order_acquire);
-  unsigned attempts = 0;
-  while (ours_at.iov_len != 0) {
-    const iovec there{reinterpret_cast<void*>(theirs), ours_at.iov_len};
-    const ssize_t done = writing ? process_vm_writev(peer.pid, &ours_at, 1, &there, 1, 0)
-                                 : process_vm_readv(peer.pid, &ours_at, 1, &there, 1, 0);
-    if (done > 0) {
-      ours_at.iov_base = static_cast<char*>(ours_at.iov_base) + done;
-      ours_at.iov_len -= static_cast<std::size_t>(done);
-      theirs += static_cast<std::uint64_t>(done);
-      continue;
-    }
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0 && errno == ESRCH) return Moved::gone;
-    if (done < 0 && errno == EPERM) return Moved::unreachable;
-    // While the owner moves pages they are write-protected for a moment: ask again.
-    const std::uint32_t promoting = peer.slice->header.promoting.load(std::memory_order_acquire);
-    if (writing && (promoting != moves || (promoting & 1) != 0) && ++attempts < kMoveAttempts) {
-      moves = promoting;
-      sched_yield();
-      continue;
-    }
-    const bool their_fault = readable(ours_at);
-    return writing == their_fault ? Moved::destination_fault : Moved::source_fault;
-  }
-  return Moved::ok;
-}
-
 Moved step(const Piece& to, std::uint64_t to_at, const Piece& from, std::uint64_t from_at, std::uint64_t& n) {
   std::byte* d = reach(to, to_at, n);
   std::byte* s = reach(from, from_at, n);
   if (d != nullptr && s != nullptr) return copy_mapped(d, s, n);
-  if (d != nullptr) return cross(*from.peer, false, {d, n}, from.va + from_at);
-  if (s != nullptr) return cross(*to.peer, true, {s, n}, to.va + to_at);
+  if (d != nullptr) return remote_copy(*from.peer, false, d, from.va + from_at, n);
+  if (s != nullptr) return remote_copy(*to.peer, true, s, to.va + to_at, n);
   return Moved::unreachable;
 }
 

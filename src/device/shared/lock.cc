@@ -7,6 +7,8 @@ namespace verbena::device {
 
 namespace {
 std::atomic<HolderAlive> holder_alive{nullptr};
+std::atomic<void (*)()> wait_hook{nullptr};
+std::atomic<std::uint32_t> own_id{0};
 
 std::uint64_t now_ns() {
   timespec t{};
@@ -16,6 +18,14 @@ std::uint64_t now_ns() {
 }  // namespace
 
 void set_holder_alive(HolderAlive check) { holder_alive.store(check, std::memory_order_release); }
+
+bool holder_lives(std::uint32_t holder) {
+  const HolderAlive check = holder_alive.load(std::memory_order_acquire);
+  return check == nullptr || check(holder);
+}
+void set_lock_wait_hook(void (*hook)()) { wait_hook.store(hook, std::memory_order_release); }
+void set_process_id(std::uint32_t me) { own_id.store(me, std::memory_order_relaxed); }
+std::uint32_t process_id() { return own_id.load(std::memory_order_relaxed); }
 
 void SharedLock::lock_slow(std::uint32_t me) {
   constexpr int kSpins = 400;
@@ -29,10 +39,10 @@ void SharedLock::lock_slow(std::uint32_t me) {
   for (;;) {
     sched_yield();
     if (try_lock(me)) return;
+    if (const auto hook = wait_hook.load(std::memory_order_acquire); hook != nullptr) hook();
     if (now_ns() < suspect_at) continue;
     std::uint32_t seen = holder();
-    const HolderAlive check = holder_alive.load(std::memory_order_acquire);
-    if (seen != 0 && seen == suspect && check != nullptr && !check(seen) &&
+    if (seen != 0 && seen == suspect && !holder_lives(seen) &&
         word_.compare_exchange_strong(seen, me, std::memory_order_acquire))
       return;
     suspect = holder();

@@ -36,6 +36,14 @@ class SharedLock {
 using HolderAlive = bool (*)(std::uint32_t holder);
 void set_holder_alive(HolderAlive check);
 
+// What that check says; true while there is none.
+bool holder_lives(std::uint32_t holder);
+// Called again and again by threads that wait for a lock, so that what others want of this process goes on. Set once.
+void set_lock_wait_hook(void (*hook)());
+// An id of this process that holder_lives() understands: the Nic::me() of its newest NIC.
+void set_process_id(std::uint32_t me);
+std::uint32_t process_id();
+
 // Locks for a scope.
 class SharedGuard {
  public:

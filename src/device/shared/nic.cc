@@ -80,6 +80,7 @@ Result<void> Nic::take_slot() {
     me_.generation = entry.generation.fetch_add(1) + 1;
     lock_id_ = NicFile::lock_id(segment_->host_index, segment_->device_index, slot, me_.generation);
   }
+  set_process_id(lock_id_);
   SliceHeader& header = me_.slice->header;
   header.abi = kSharedAbi;
   header.slot = slot;
@@ -178,9 +179,9 @@ EqContext* Nic::alloc_eq() {
   if (eq != nullptr) eq->eqn = static_cast<std::uint32_t>(eq - me_.slice->eqs);
   return eq;
 }
-std::uint32_t Nic::mkey_high_water() {
+std::uint32_t Nic::qp_high_water() {
   std::lock_guard guard(alloc_mutex_);
-  return mkeys_->high_water();
+  return qps_->high_water();
 }
 MkeyContext* Nic::alloc_mkey() {
   MkeyContext* mkey = alloc_context(*mkeys_, me_.slice->mkeys);
@@ -271,13 +272,9 @@ void Nic::free_dma(void* addr, std::size_t length) {
   arena_->free_pages(offset, length);
 }
 
-std::uint64_t Nic::alloc_arena(std::size_t length, std::size_t align) {
+std::uint64_t Nic::reserve_arena(std::size_t length, std::size_t align) {
   std::lock_guard guard(alloc_mutex_);
-  const auto offset = arena_->reserve(length, align);
-  if (!offset) return 0;
-  if (back(me_.arena + *offset, length)) return *offset;
-  arena_->free_pages(*offset, length);
-  return 0;
+  return arena_->reserve(length, align).value_or(0);
 }
 
 void Nic::free_arena(std::uint64_t offset, std::size_t length) {

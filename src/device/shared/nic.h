@@ -136,8 +136,8 @@ class Nic : public NicMap {
   CqContext* own_cq(std::uint32_t cqn);
   SrqContext* own_srq(std::uint32_t srqn);
   EqContext* own_eq(std::uint32_t eqn);
-  // Indices at and above this were never given out; for walks over all own keys.
-  std::uint32_t mkey_high_water();
+  // Indices at and above this were never given out; for walks over all own QPs.
+  std::uint32_t qp_high_water();
   MkeyContext* own_mkey(std::uint32_t index);  // key >> 8
   std::uint32_t index_of(const QpContext& qp) const { return static_cast<std::uint32_t>(&qp - me_.slice->qps); }
 
@@ -145,9 +145,10 @@ class Nic : public NicMap {
   // Page-granular, zeroed, backed (never faults for want of memory). Null when full.
   void* alloc_dma(std::size_t length);
   void free_dma(void* addr, std::size_t length);
-  // For promotion: backed arena memory at a multiple of `align`, by offset (0: full), and its mapping at an address of
-  // the caller's choice.
-  std::uint64_t alloc_arena(std::size_t length, std::size_t align);
+  // For promotion: a place in the arena at a multiple of `align`, by offset (0: full); pages for a part of it (false:
+  // no memory); and its mapping at an address of the caller's choice.
+  std::uint64_t reserve_arena(std::size_t length, std::size_t align);
+  bool back_arena(std::uint64_t offset, std::size_t length) { return back(me_.arena + offset, length); }
   void free_arena(std::uint64_t offset, std::size_t length);
   bool map_arena(void* at, std::size_t length, std::uint64_t offset);
   // What /proc/self/maps calls the slice file: device and inode.

@@ -94,11 +94,25 @@ struct NicSegment {
 // A promoted chunk of the owner's memory: private pages moved into the arena so that peers reach them directly.
 struct PromotedChunk {
   std::atomic<std::uint64_t> va;      // chunk-aligned owner address + 1 (so 0 is "empty"); kPromotedGone: was used
-  std::atomic<std::uint64_t> offset;  // of the chunk in the arena | first page << 4 | last page
+  std::atomic<std::uint64_t> where;   // the chunk's place in the arena | a bit for each of its 16 pages that is there
 };
 inline constexpr std::uint64_t kPromotedGone = ~std::uint64_t{0};
 inline constexpr unsigned kLogChunk = 16;
 inline constexpr unsigned kPromotedSlots = 1u << 17;  // open addressing on va >> kLogChunk
+
+// A copy that the owner's own threads make for a peer whom the kernel lets not into the owner's memory.
+struct Errand {
+  std::atomic<std::uint32_t> state;  // ErrandState
+  std::uint32_t who;                 // Nic::me() of the peer
+  std::uint64_t va;                  // in the owner
+  std::uint32_t bytes;               // at most kErrandBytes; to or from errand_data
+  std::uint32_t write;               // 1: into the owner's memory
+  std::uint32_t failed;              // 1: nothing is mapped there, or not for that access
+};
+enum class ErrandState : std::uint32_t { free, filling, asked, running, done };
+inline constexpr unsigned kErrands = 8;
+inline constexpr std::uint64_t kErrandBytes = 64 << 10;
+inline constexpr unsigned kVisitors = 64;
 
 struct SliceHeader {
   std::atomic<std::uint32_t> magic;
@@ -114,11 +128,15 @@ struct SliceHeader {
   std::atomic<std::uint32_t> irq;     // bit per completion vector with new EQEs (owner clears)
   // Chunks that peers would like promoted: (va >> kLogChunk) << 16 | number of chunks; 0: free place.
   alignas(64) std::atomic<std::uint64_t> promote_wish[16];
-  std::atomic<std::uint32_t> promoting;  // odd while a promotion is under way (writes to it may fail meanwhile)
+  // Odd while pages move: nobody may begin to reach the owner's private memory by system call, and the owner waits
+  // for those who have begun (Nic::me() of each; 0: free place).
+  std::atomic<std::uint32_t> promoting;
+  alignas(64) std::atomic<std::uint32_t> visitors[kVisitors];
   alignas(64) SharedLock atomic_lock; // serialises atomics on this process's memory
   std::atomic<std::uint64_t> promoted_count;
   // QPs that a peer's delivery left something to do for (a bit per QP context, and a bit per word of those).
   alignas(64) std::atomic<std::uint64_t> attention_summary[kMaxQps / 64 / 64];
+  Errand errands[kErrands];
 };
 inline constexpr std::uint32_t kPendingWork = 1;       // SQs with work left over by a budget
 inline constexpr std::uint32_t kPendingTimer = 2;      // a timer is armed
@@ -126,12 +144,14 @@ inline constexpr std::uint32_t kPendingAttention = 4;  // attention bits are set
 inline constexpr std::uint32_t kPendingError = 8;      // a QP is in the error state: its RQ is flushed as it fills
 inline constexpr std::uint32_t kPendingIrq = 16;       // a peer raised an interrupt
 inline constexpr std::uint32_t kPendingPromote = 32;   // promote_wish has entries (for the helper thread)
+inline constexpr std::uint32_t kPendingErrand = 64;    // a peer asks for a copy
 
 struct Slice {
   SliceHeader header;
   EqContext eqs[kMaxEqs];
   alignas(4096) std::atomic<std::uint64_t> attention[kMaxQps / 64];
   alignas(4096) PromotedChunk promoted[kPromotedSlots];
+  alignas(4096) std::byte errand_data[kErrands][kErrandBytes];
   alignas(4096) SrqContext srqs[kMaxSrqs];
   alignas(4096) CqContext cqs[kMaxCqs];
   alignas(4096) MkeyContext mkeys[kMaxMkeys];

@@ -21,7 +21,7 @@ std::mutex capture_mutex;
 std::string* capture_file = nullptr;
 }  // namespace
 
-Engine::Impl::Impl(Nic& nic) : promoter(nic), nic_(nic), pid_(getpid()) {
+Engine::Impl::Impl(Nic& nic) : promoter(nic), errands(nic, promoter), nic_(nic), pid_(getpid()) {
   ensure_guard();
   void* p = mmap(nullptr, kLocalsBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   locals_ = static_cast<QpLocal*>(p);
@@ -110,9 +110,10 @@ void Engine::check_srq_limit(SrqContext& srq) {
 }
 
 void Engine::registered(std::uint64_t va, std::uint64_t length) {
-  ensure_guard();
+  ensure_guard();  // the program may have set its own handler since
   impl_->promoter.registered(va, length);
 }
+void Engine::unregistered(std::uint64_t va, std::uint64_t length) { impl_->promoter.unregistered(va, length); }
 
 // ---- life of a QP ----
 

@@ -54,8 +54,9 @@ class Engine {
   void check_srq_limit(SrqContext& srq);
 
   // ---- memory that commands touch ----
-  // A range of user memory was registered: drops promotions that no longer hold.
+  // A range of user memory was registered, or is so no more (the same range): promotion goes by that.
   void registered(std::uint64_t va, std::uint64_t length);
+  void unregistered(std::uint64_t va, std::uint64_t length);
 
   // Frames go to this capture file at path MTU; empty: off. Affects QPs at their next packet.
   static void set_capture(const std::string& file);

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "device/memory/errand.h"
 #include "device/memory/promote.h"
 #include "device/transport/completion.h"
 #include "device/transport/engine.h"
@@ -92,6 +93,7 @@ class Engine::Impl {
   std::function<void(unsigned)> interrupt;
   std::atomic<bool> has_interrupt{false};
   Promoter promoter;
+  ErrandDuty errands;
   std::unique_ptr<Trace> trace;  // captures frames; null: off
 
  private:

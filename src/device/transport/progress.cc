@@ -185,6 +185,7 @@ void Engine::Impl::step() {
 void Engine::Impl::work() {
   const std::uint32_t bits = slice().header.pending.load(std::memory_order_acquire) & ~kPendingPromote;
   if (bits == 0) return;
+  if ((bits & kPendingErrand) != 0) errands.serve();
   if (!stepping_.test_and_set(std::memory_order_acquire)) {
     if ((bits & kPendingTimer) != 0) run_timers();
     if (rnr_count_.load(std::memory_order_relaxed) != 0) look_at_receivers();
@@ -209,6 +210,7 @@ void Engine::Impl::helper() {
       clear_pending(kPendingPromote);
       promoter.serve();
     }
+    if (errands.asked()) errands.serve();
     if (!polled) work();
     h.helper_sleeps.store(1, std::memory_order_seq_cst);
     const std::uint32_t bits = h.pending.load(std::memory_order_seq_cst);
@@ -223,7 +225,7 @@ void Engine::Impl::helper() {
     } else {
       error_pause = 1'000'000;
     }
-    if ((bits & (kPendingWork | kPendingAttention | kPendingIrq)) != 0) pause = 0;
+    if ((bits & (kPendingWork | kPendingAttention | kPendingIrq | kPendingErrand)) != 0) pause = 0;
     // (a promotion asked for meanwhile has bumped `wake`, so the wait below returns at once)
     // Somebody polls: two threads on the same queues only get into each other's way.
     if (pause != kNever && polled) pause = std::max(pause, kPollerPauseNs);

@@ -145,6 +145,7 @@ class Process {
     k->mode = MkeyMode::pa;
     k->start = reinterpret_cast<std::uint64_t>(p);
     k->length = n;
+    engine->registered(k->start, n);
     Nic::publish(*k);
     return k->key;
   }
