@@ -41,7 +41,7 @@ THROW = re.compile(r"\bthrow\b\s*[^;(]*\(")
 MACHINE_PATH = re.compile(r"(?<![\w.])/(work|home|root|Users)/\w")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
 SOURCES = {".h", ".cc", ".c"}
-TEXTS = SOURCES | {".py", ".md", ".sh", ".txt", ".cmake", ".toml", ".map", ".json", ""}
+TEXTS = SOURCES | {".py", ".md", ".rst", ".sh", ".txt", ".cmake", ".toml", ".map", ".json", ""}
 
 
 def tracked():

@@ -1,0 +1,156 @@
+"""Are the manual pages true to the header, complete, and clean?
+
+  ctest -R docs.man      or:  python3 tests/docs/test_man.py [path of the verbena program]
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+import man  # noqa: E402
+
+HEADERS = ROOT / "include" / "infiniband" / "mlx5dv"
+COVERED = ("device.h", "devx.h", "object.h", "queue.h")  # steering, crypto and work request builders follow
+VERBENA = None
+PROTOTYPE = re.compile(r"^(?:static inline )?((?:const )?\w[\w ]*[ *]+(mlx5dv_\w+)\([^)]*\))\s*[;{]", re.M)
+SECTIONS = ("SYNOPSIS", "DESCRIPTION", "ARGUMENTS", "RETURN VALUE", "ERRORS", "EMULATED NIC", "EXAMPLE", "SEE ALSO")
+INCLUDES = """#include <endian.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <infiniband/mlx5dv.h>
+"""
+
+
+def squeeze(text):
+    """C text without the blanks that have no meaning."""
+    return re.sub(r"\s*([^\w\s])\s*", r"\1", re.sub(r"\s+", " ", text)).strip()
+
+
+def declared():
+    """name -> prototype, of the headers whose functions must have pages."""
+    found = {}
+    for header in COVERED:
+        for prototype, name in PROTOTYPE.findall((HEADERS / header).read_text()):
+            found[name] = squeeze(prototype)
+    return found
+
+
+def blocks(part):
+    """The literal blocks of a section."""
+    for match in re.finditer(r"::\n\n((?:(?: {4}.*)?\n)+)", part):
+        yield re.sub(r"^ {4}", "", match.group(1), flags=re.M).rstrip() + "\n"
+
+
+class ManualPages(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.pages = man.pages()
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.files = man.build(pathlib.Path(cls.folder.name) / "man")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def functions(self):
+        return [page for page in self.pages if page.section == "3"]
+
+    def test_every_function_has_one_page(self):
+        documented = [name for page in self.functions() for name in page.functions()]
+        self.assertEqual([], sorted(set(declared()) - set(documented)), "no page")
+        self.assertEqual([], sorted(n for n in set(documented) if documented.count(n) > 1), "two pages")
+
+    def test_synopsis_is_the_header(self):
+        known = declared()
+        for page in self.functions():
+            shown = squeeze(page.part("SYNOPSIS"))
+            for name in page.functions():
+                self.assertIn(name, known, page.path.name)
+                self.assertIn(known[name], shown, f"{page.path.name}: {name} is declared otherwise")
+
+    def test_structures_are_those_of_the_header(self):
+        text = squeeze("\n".join((HEADERS / h).read_text() for h in COVERED))
+        for page in self.functions():
+            for block in blocks(page.text.split("\nEXAMPLE\n")[0]):
+                for shown in re.findall(r"^(?:struct|enum) \w+ \{.*?^\};", block, re.M | re.S):
+                    self.assertIn(squeeze(shown), text, page.path.name)
+
+    def test_every_page_has_its_sections_in_order(self):
+        for page in self.functions():
+            titles = [t for t in re.findall(r"^([A-Z][A-Z ]+)\n=+$", page.text, re.M) if t in SECTIONS]
+            self.assertEqual(list(SECTIONS), titles, page.path.name)
+
+    def test_references_lead_somewhere(self):
+        here = {(name, page.section) for page in self.pages for name in page.functions() + [page.name]}
+        for page in self.pages:
+            for name, section in re.findall(r"\b(mlx5dv\w*|verbena[\w-]*)\((\d)\)", page.text):
+                self.assertIn((name, section), here, page.path.name)
+            for path in re.findall(r"``(docs/[\w./]+)``", page.text):
+                self.assertTrue((ROOT / path).is_file(), f"{page.path.name}: {path}")
+
+    def test_what_is_not_implemented_is_said(self):
+        missing = man.refused()
+        self.assertTrue(missing)
+        for page in self.functions():
+            absent = [name for name in page.functions() if name in missing]
+            text = man.status(page, missing)
+            self.assertEqual(bool(absent), "\nSTATUS\n======\n" in text, page.path.name)
+            if absent != page.functions():
+                for name in absent:
+                    self.assertIn(f"``{name}()``", text.split("\nSTATUS\n")[1].split("EOPNOTSUPP")[0])
+
+    def test_examples_compile(self):
+        unit = [INCLUDES]
+        for page in self.functions():
+            code = list(blocks(page.part("EXAMPLE")))
+            self.assertTrue(code, f"{page.path.name}: no example")
+            for block in code:
+                first = block.splitlines()[0]
+                line = page.text[: page.text.index(first, page.text.index("\nEXAMPLE\n"))].count("\n") + 1
+                unit.append(f'#line {line} "{page.path.relative_to(ROOT)}"\n{block}')
+        command = ["gcc", "-x", "c", "-std=gnu17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function",
+                   f"-I{ROOT / 'include'}", "-"]
+        done = subprocess.run(command, input="\n".join(unit), text=True, capture_output=True, timeout=240)
+        self.assertEqual(0, done.returncode, done.stderr)
+
+    def test_pages_render_without_warning(self):
+        self.assertEqual(len(self.pages), len(self.files))
+        # One groff for all; man(1), which starts a dozen processes a page, for one.
+        runs = [(["groff", "-man", "-Tutf8", "-ww", "-z"], self.files)]
+        if shutil.which("man"):
+            runs.append((["man", "--warnings=w", "-l"], self.files[:1]))
+        environment = dict(os.environ, LC_ALL="C.UTF-8", MANWIDTH="80", MAN_KEEP_STDERR="1", MANPAGER="cat")
+        for tool, files in runs:
+            done = subprocess.run(tool + [str(f) for f in files], text=True, capture_output=True, timeout=240,
+                                  env=environment, stdin=subprocess.DEVNULL, start_new_session=True)
+            self.assertEqual((0, ""), (done.returncode, done.stderr), tool[0])
+
+    def test_pages_of_the_program_name_every_option(self):
+        if not VERBENA:
+            self.skipTest("give the path of the verbena program")
+        for command, name in (([], "verbena"), (["devices"], "verbena"), (["explain"], "verbena"), (["run"], "verbena-run")):
+            shown = subprocess.run([VERBENA, *command, "--help"], text=True, capture_output=True, timeout=60).stdout
+            text = (man.SOURCES / f"{name}.1.rst").read_text()
+            for option in re.findall(r"--\w[\w-]*", shown.split("Options:")[1].split("Examples:")[0]):
+                self.assertIn(option, text, f"{name}.1.rst")
+            for subcommand in re.findall(r"^  (\w+) {5,}", (shown.split("Subcommands:") + [""])[1], re.M):
+                self.assertRegex(text, rf"verbena[ -]{subcommand}\b")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1 and not sys.argv[1].startswith("-"):
+        VERBENA = sys.argv.pop(1)
+    unittest.main()
