@@ -95,7 +95,7 @@ class DeviceWorld {
     s.srq->state = 1;
     s.srq->ring = {reinterpret_cast<std::uint64_t>(s.srq_ring), 6, 6};
     s.srq->dbrec_va = reinterpret_cast<std::uint64_t>(s.srq_dbrec);
-    device::Nic::publish(*s.srq);
+    p.nic->publish(*s.srq);
     const std::array types{QpType::rc, QpType::uc, QpType::ud, QpType::rc};
     for (unsigned i = 0; i < kPairs; ++i) s.qp[i] = p.qp(types[i], s.cq, 6, 6, i == 3 ? s.srq : nullptr);
     // A narrow key inside the memory, a KLM list over it and a window.
@@ -126,12 +126,16 @@ class DeviceWorld {
     m.translations = p.nic->alloc_table(m.entries);
     for (unsigned i = 0; i < keys.size(); ++i)
       p.nic->table(m.translations)[i] = {reinterpret_cast<std::uint64_t>(memory) + 4096, 2048, keys[i]};
-    device::Nic::publish(m);
+    p.nic->publish(m);
   }
 
   template <class T>
   static void restore(const Saved<T>& saved) {
     std::memcpy(static_cast<void*>(saved.context), saved.bytes, sizeof(T));
+  }
+  static void restore(device::Nic& nic, const Saved<MkeyContext>& saved) {
+    restore(saved);
+    nic.note(*saved.context);
   }
 
   void start(Side& s) {
@@ -142,7 +146,7 @@ class DeviceWorld {
       return at >= slice && at < slice + device::kArenaOffset;
     };
     for (const auto& m : mkeys_)
-      if (mine(m)) restore(m);
+      if (mine(m)) restore(*p.nic, m);
     for (const auto& c : srqs_)
       if (mine(c)) restore(c);
     for (const auto& c : cqs_)

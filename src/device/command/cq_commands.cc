@@ -1,10 +1,12 @@
 // CREATE_CQ, QUERY_CQ, MODIFY_CQ (moderation, EQ, resize), DESTROY_CQ.
 #include <cstring>
+#include <utility>
 
 #include "device/command/dispatcher.h"
 #include "device/command/families.h"
 #include "device/command/queues.h"
 #include "device/command/state.h"
+#include "device/memory/transfer.h"
 #include "prm/cq.h"
 
 namespace verbena::device::command {
@@ -89,7 +91,7 @@ Outcome create_cq(State& state, const Call<prm::CreateCqIn, prm::CreateCqOut>& c
   ++uar->uses;
   hold(state, *backing);
   call.out.set<prm::CreateCqOut::cqn>(cq->cqn);
-  Nic::publish(*cq);
+  state.nic.publish(*cq);
   return {};
 }
 
@@ -116,9 +118,7 @@ Outcome query_cq(State& state, const Call<prm::QueryCqIn, prm::QueryCqOut>& call
   cqc.set<Cqc::producer_counter>(cq->pi);
   cqc.set<Cqc::last_solicit_index>(cq->last_solicited_pi);
   cqc.set<Cqc::last_notified_index>(cq->last_notified_pi);
-  if (is_mapped(cq->dbrec_va, 8)) {
-    cqc.set<Cqc::consumer_counter>(prm::load_be32(reinterpret_cast<const std::byte*>(cq->dbrec_va)));
-  }
+  if (const auto ci = read_record(cq->dbrec_va)) cqc.set<Cqc::consumer_counter>(*ci);
   const std::uint32_t arm = cq->arm.load(std::memory_order_relaxed);
   cqc.set<Cqc::st>(arm == kCqArmed            ? prm::CqArmState::armed
                    : arm == kCqArmedSolicited ? prm::CqArmState::solicited_armed
@@ -168,18 +168,20 @@ Outcome modify_fields(State& state, const Call<prm::ModifyCqIn, prm::ModifyCqOut
 }
 
 // Marks the end of the old ring and goes on in the new one. The marker takes one index; the library moves what is still
-// unread behind it.
-void switch_ring(CqContext& cq, const Ring& ring) {
-  auto* slot = reinterpret_cast<std::byte*>(
-      cq.ring.va + (std::uint64_t{cq.pi & ((1u << cq.ring.log_entries) - 1)} << cq.ring.log_stride));
-  if (cq.ring.log_stride == 7) slot += 64;
-  std::memset(slot, 0, 63);
-  const auto owner = static_cast<std::uint8_t>((cq.pi >> cq.ring.log_entries) & 1);
-  std::atomic_ref(*reinterpret_cast<std::uint8_t*>(slot + 63))
-      .store(static_cast<std::uint8_t>(kResizeCqe << 4 | owner), std::memory_order_release);
+// unread behind it. False if the old ring cannot be written any more.
+bool switch_ring(CqContext& cq, const Ring& old, const Ring& ring) {
+  std::uint64_t slot = old.va + (std::uint64_t{cq.pi & ((1u << old.log_entries) - 1)} << old.log_stride);
+  if (old.log_stride == 7) slot += 64;
+  std::byte marker[64]{};
+  marker[63] = static_cast<std::byte>(kResizeCqe << 4 | (cq.pi >> old.log_entries & 1));
+  // The byte that says so becomes visible last.
+  if (write_memory(nullptr, slot, marker, 56) != Moved::ok) return false;
+  std::atomic_thread_fence(std::memory_order_release);
+  if (write_memory(nullptr, slot + 56, marker + 56, 8) != Moved::ok) return false;
   ++cq.pi;
   cq.ring = ring;
   cq.cqe_bytes_log = static_cast<std::uint8_t>(ring.log_stride);
+  return true;
 }
 
 Outcome resize(State& state, const Call<prm::ModifyCqIn, prm::ModifyCqOut>& call, const Named& named) {
@@ -204,15 +206,15 @@ Outcome resize(State& state, const Call<prm::ModifyCqIn, prm::ModifyCqOut>& call
   backing->dbr_umem = named.record->backing.dbr_umem;
   {
     SharedGuard guard(named.cq->lock, state.nic.me());
-    const Ring& old = named.cq->ring;
-    const std::uint32_t ci = is_mapped(named.cq->dbrec_va, 8)
-                                 ? prm::load_be32(reinterpret_cast<const std::byte*>(named.cq->dbrec_va))
-                                 : named.cq->pi;
+    // As commands made it, not as shared memory has it now.
+    const auto made = std::as_const(named.record->context).view();
+    const Ring old{named.record->backing.va, made.get<Cqc::log_cq_size>(), log_cqe(made.get<Cqc::cqe_sz>())};
+    const std::uint32_t ci = read_record(named.cq->dbrec_va).value_or(named.cq->pi);
     const std::uint32_t unread = (named.cq->pi - ci) & 0xffffff;
     if (unread + 1 > (1u << log_size)) return refuse(Syndrome::cq_resize_unread);
     if (unread + 1 > (1u << old.log_entries)) return refuse(Syndrome::cq_resize_full);
-    if (!is_mapped(old.va, 1ull << (old.log_entries + old.log_stride))) return refuse(Syndrome::queue_not_mapped);
-    switch_ring(*named.cq, {backing->va, log_size, stride});
+    if (!switch_ring(*named.cq, old, {backing->va, log_size, stride})) return refuse(Syndrome::queue_not_mapped);
+    state.nic.note(*named.cq);
   }
   hold(state, *backing);
   let_go(state, named.record->backing);

@@ -37,6 +37,7 @@ struct Entry {
   Access access = Access::any;
   std::optional<unsigned> (*check)(std::span<const std::byte> in) = nullptr;
   std::string_view (*field_at)(unsigned offset) = nullptr;
+  void (*visit)(FieldVisitor& visitor) = nullptr;  // every field of the request
   Outcome (*run)(State&, std::span<const std::byte> in, std::span<std::byte> out, std::uint16_t uid) = nullptr;
 };
 
@@ -62,7 +63,8 @@ class Registry {
   template <auto Handler, class In, class Out>
   static Entry make(Outcome (*)(State&, const Call<In, Out>&), prm::Opcode opcode, std::string_view name,
                     std::size_t tail, Access access) {
-    Entry e{opcode, name, In::size, Out::size, Out::size, tail, access, &first_violation<In>, &field_name_at<In>, nullptr};
+    Entry e{opcode, name, In::size, Out::size, Out::size, tail, access, &first_violation<In>, &field_name_at<In>};
+    e.visit = [](FieldVisitor& visitor) { visit_fields<In>(visitor, {}, 0); };
     e.run = [](State& state, std::span<const std::byte> in, std::span<std::byte> out, std::uint16_t uid) {
       return Handler(state, Call<In, Out>{prm::ConstView<In>(in), prm::View<Out>(out), in, out, uid});
     };

@@ -39,7 +39,7 @@ Outcome create_eq(State& state, const Call<prm::CreateEqIn, prm::CreateEqOut>& c
   record.backing = *backing;
   ++uar->uses;
   call.out.set<prm::CreateEqOut::eq_number>(eq->eqn);
-  Nic::publish(*eq);
+  state.nic.publish(*eq);
   return {};
 }
 

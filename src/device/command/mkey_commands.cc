@@ -172,7 +172,7 @@ Outcome create_mkey(State& state, const Call<In, prm::CreateMkeyOut>& call) {
     state.engine.registered(record.memory_va, record.memory_bytes);
   }
   call.out.set<prm::CreateMkeyOut::mkey_index>(index);
-  Nic::publish(*key);
+  state.nic.publish(*key);
   return {};
 }
 

@@ -25,7 +25,8 @@ int update_mkey(State& state, std::uint32_t key, const prm::ConstView<Mkc>& mkc,
   Pd* pd = state.pds.find(mkc.get<Mkc::pd>());
   if (!record || !context || !pd || context->key.load(std::memory_order_relaxed) != key) return EINVAL;
   const std::uint64_t start = mkc.get<Mkc::start_addr>(), length = mkc.get<Mkc::len>();
-  if (range && (context->mode != MkeyMode::pa || record->umem != Backing::kNone || start + length < start))
+  MkeyContext& facts = state.nic.facts(*context);
+  if (range && (facts.mode != MkeyMode::pa || record->umem != Backing::kNone || start + length < start))
     return EINVAL;
 
   if (Pd* old = state.pds.find(record->context.get<Mkc::pd>()); old && old->uses) --old->uses;
@@ -33,10 +34,12 @@ int update_mkey(State& state, std::uint32_t key, const prm::ConstView<Mkc>& mkc,
   record->context.set<Mkc::pd>(mkc.get<Mkc::pd>());
   context->generation.fetch_add(1, std::memory_order_acq_rel);  // nobody uses it meanwhile
   context->pdn = mkc.get<Mkc::pd>();
-  context->flags.store((context->flags.load(std::memory_order_relaxed) & ~kRights) | rights_of(mkc));
+  const std::uint32_t flags = (facts.flags.load(std::memory_order_relaxed) & ~kRights) | rights_of(mkc);
+  facts.flags.store(flags);
+  context->flags.store(flags | (context->flags.load(std::memory_order_relaxed) & kMkeyFree));
   if (range) {
-    context->start = start;
-    context->length = length;
+    context->start = facts.start = start;
+    context->length = facts.length = length;
   }
   context->generation.fetch_add(1, std::memory_order_release);
   if (range) {

@@ -116,10 +116,10 @@ void read_back(const QpContext& qp, prm::View<Qpc> qpc) {
   qpc.set<Qpc::cur_rnr_retry>(qp.rnr_left);
   qpc.set<Qpc::hw_sq_wqebb_counter>(qp.sq_head);
   qpc.set<Qpc::hw_rq_counter>(qp.rq_head);
-  if (qp.dbrec_va && is_mapped(qp.dbrec_va, 8)) {
-    const auto* record = reinterpret_cast<const std::byte*>(qp.dbrec_va);
-    qpc.set<Qpc::sw_rq_counter>(prm::load_be32(record) & 0xffff);
-    qpc.set<Qpc::sw_sq_wqebb_counter>(prm::load_be32(record + 4) & 0xffff);
+  const auto receive = read_record(qp.dbrec_va), send = read_record(qp.dbrec_va + 4);
+  if (receive && send) {
+    qpc.set<Qpc::sw_rq_counter>(*receive & 0xffff);
+    qpc.set<Qpc::sw_sq_wqebb_counter>(*send & 0xffff);
   }
 }
 

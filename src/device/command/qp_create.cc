@@ -180,7 +180,7 @@ Outcome create_qp(State& state, const Call<In, prm::CreateQpOut>& call) {
   hold(state, backing);
   call.out.set<prm::CreateQpOut::qpn>(qp->qpn);
   state.engine.reset(*qp);
-  Nic::publish(*qp);
+  state.nic.publish(*qp);
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <utility>
 
+#include "device/memory/guard.h"
 #include "prm/command.h"
 
 namespace verbena::device::command {
@@ -74,6 +75,12 @@ bool is_mapped(std::uint64_t va, std::uint64_t bytes) {
     if (at == 0) return false;
   }
   return true;
+}
+
+std::optional<std::uint32_t> read_record(std::uint64_t va) {
+  std::byte word[4];
+  if (va == 0 || guarded_copy(word, reinterpret_cast<const void*>(va), sizeof word) != 0) return std::nullopt;
+  return prm::load_be32(word);
 }
 
 Maybe<Backing> locate_queue(State& state, const QueueMemory& memory, std::uint64_t bytes, std::uint16_t uid) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "device/command/outcome.h"
@@ -36,6 +37,9 @@ void let_go(State& state, const Backing& backing);
 
 // Writes the page list of a queue behind a query's reply, as far as the reply has room.
 void list_pages(const Backing& backing, std::span<std::byte> tail);
+
+// A word of a doorbell record, as the program has it now; none if it is not there (any more).
+std::optional<std::uint32_t> read_record(std::uint64_t va);
 
 // Whether all of [va, va + bytes) is mapped in this process.
 bool is_mapped(std::uint64_t va, std::uint64_t bytes);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "prm/validate.h"
@@ -30,6 +31,36 @@ std::string_view field_name_at(unsigned offset) {
       name = F::name;
   });
   return name;
+}
+
+// Takes every field of a request: its path ("qpc.primary_address_path.tclass"), the byte offset of its first dword, its
+// lowest bit there and its width. Wider than 64 bits: raw bytes.
+struct FieldVisitor {
+  virtual void field(const std::string& path, unsigned offset, unsigned lsb, unsigned width,
+                     bool (*accepts)(std::uint64_t)) = 0;
+
+ protected:
+  ~FieldVisitor() = default;
+};
+
+template <class L>
+void visit_fields(FieldVisitor& visitor, const std::string& prefix, unsigned base) {
+  L::fields::each([&]<class F>() {
+    const std::string path = prefix + std::string(F::name);
+    if constexpr (F::kind == prm::Kind::sub) {
+      visit_fields<typename F::layout>(visitor, path + ".", base + F::offset);
+    } else if constexpr (F::kind == prm::Kind::array) {
+      for (unsigned i = 0; i < F::count; ++i)
+        visit_fields<typename F::layout>(visitor, path + "[" + std::to_string(i) + "].",
+                                         static_cast<unsigned>(base + F::offset + i * F::layout::size));
+    } else if constexpr (F::kind == prm::Kind::bytes) {
+      visitor.field(path, base + F::offset, 0, F::bytes * 8, [](std::uint64_t) { return true; });
+    } else if constexpr (F::kind == prm::Kind::bits) {
+      visitor.field(path, base + F::offset, F::at.lsb, F::width, &F::rule::accepts);
+    } else {
+      visitor.field(path, base + F::offset, 0, F::width, &F::rule::accepts);
+    }
+  });
 }
 
 }  // namespace verbena::device::command

@@ -78,7 +78,7 @@ Outcome create_srq(State& state, const Call<prm::CreateSrqIn, prm::CreateSrqOut>
   std::memcpy(record.srqc.data(), srqc.data(), Srqc::size);
   record.backing = backing;
   call.out.set<prm::CreateSrqOut::srqn>((*srq)->srqn);
-  Nic::publish(**srq);
+  state.nic.publish(**srq);
   return {};
 }
 
@@ -109,7 +109,7 @@ Outcome create_rmp(State& state, const Call<prm::CreateRmpIn, prm::CreateRmpOut>
   std::memcpy(record.rmpc.data(), rmpc.data(), Rmpc::size);
   record.backing = backing;
   call.out.set<prm::CreateRmpOut::rmpn>((*srq)->srqn);
-  Nic::publish(**srq);
+  state.nic.publish(**srq);
   return {};
 }
 
@@ -126,9 +126,8 @@ Maybe<Named> named_srq(State& state, std::uint32_t number, std::uint16_t uid, st
 
 // How many WQEs wait in the queue: what the doorbell record says was posted, less what was taken.
 std::uint32_t waiting(const SrqContext& srq) {
-  if (!is_mapped(srq.dbrec_va, 4)) return 0;
-  const auto posted = prm::load_be32(reinterpret_cast<const std::byte*>(srq.dbrec_va));
-  return static_cast<std::uint16_t>(posted - srq.consumed);
+  const auto posted = read_record(srq.dbrec_va);
+  return posted ? static_cast<std::uint16_t>(*posted - srq.consumed) : 0;
 }
 
 Outcome query_srq(State& state, const Call<prm::QuerySrqIn, prm::QuerySrqOut>& call) {
@@ -156,8 +155,7 @@ Outcome query_rmp(State& state, const Call<prm::QueryRmpIn, prm::QueryRmpOut>& c
   const auto wq = rmpc.sub<Rmpc::wq>();
   wq.set<Wq::lwm>(srq->limit.load(std::memory_order_relaxed));
   wq.set<Wq::hw_counter>(srq->consumed);
-  if (is_mapped(srq->dbrec_va, 4))
-    wq.set<Wq::sw_counter>(prm::load_be32(reinterpret_cast<const std::byte*>(srq->dbrec_va)));
+  if (const auto posted = read_record(srq->dbrec_va)) wq.set<Wq::sw_counter>(*posted);
   return {};
 }
 

@@ -29,17 +29,20 @@ KeyError read_key(NicMap& nic, Peer* owner, std::uint32_t key, Snapshot& out) {
   const MkeyContext& m = owner->slice->mkeys[index];
   const std::uint32_t generation = m.generation.load(std::memory_order_acquire);
   if ((generation & 1) == 0 || m.key.load(std::memory_order_relaxed) != key) return KeyError::unknown;
-  out.flags = m.flags.load(std::memory_order_relaxed);
+  // What it allows and where it leads: by our own account if it is ours (own.h). Peers may still invalidate it.
+  const MkeyContext& facts = owner->key_facts[index];
+  const std::uint32_t free = m.flags.load(std::memory_order_relaxed) & kMkeyFree;
+  out.flags = facts.flags.load(std::memory_order_relaxed);
   out.pdn = m.pdn;
   out.qpn = m.qpn;
-  out.mode = m.mode;
-  out.log_page = m.log_page;
-  out.start = m.start;
-  out.length = m.length;
-  out.translations = m.translations;
-  out.entries = m.entries;
+  out.mode = facts.mode;
+  out.log_page = facts.log_page;
+  out.start = facts.start;
+  out.length = facts.length;
+  out.translations = facts.translations;
+  out.entries = facts.entries;
   std::atomic_thread_fence(std::memory_order_acquire);
-  if (m.generation.load(std::memory_order_relaxed) != generation || (out.flags & kMkeyFree) != 0)
+  if (m.generation.load(std::memory_order_relaxed) != generation || free != 0)
     return KeyError::unknown;
   return KeyError::none;
 }
@@ -51,6 +54,11 @@ bool in_range(const Snapshot& m, std::uint64_t va, std::uint64_t length) {
 }
 
 const Translation* table_of(const Peer& owner, const Snapshot& m) {
+  // A page list of ours lies in private memory.
+  if (owner.own != nullptr && m.mode == MkeyMode::mtt)
+    return m.entries == 0 ? nullptr
+                          : reinterpret_cast<const Translation*>(reinterpret_cast<const std::byte*>(owner.slice) +
+                                                                 m.translations);
   return entry_table(owner, m.translations, m.entries);
 }
 

@@ -9,6 +9,7 @@ namespace {
 std::atomic<HolderAlive> holder_alive{nullptr};
 std::atomic<void (*)()> wait_hook{nullptr};
 std::atomic<std::uint32_t> own_id{0};
+std::atomic<std::uint64_t> patience_ns{1'000'000'000};
 
 std::uint64_t now_ns() {
   timespec t{};
@@ -26,6 +27,7 @@ bool holder_lives(std::uint32_t holder) {
 void set_lock_wait_hook(void (*hook)()) { wait_hook.store(hook, std::memory_order_release); }
 void set_process_id(std::uint32_t me) { own_id.store(me, std::memory_order_relaxed); }
 std::uint32_t process_id() { return own_id.load(std::memory_order_relaxed); }
+void set_lock_patience(std::uint64_t ns) { patience_ns.store(ns, std::memory_order_relaxed); }
 
 void SharedLock::lock_slow(std::uint32_t me) {
   constexpr int kSpins = 400;
@@ -34,19 +36,24 @@ void SharedLock::lock_slow(std::uint32_t me) {
     if (try_lock(me)) return;
     __builtin_ia32_pause();
   }
-  std::uint64_t suspect_at = now_ns() + kSuspectAfterNs;
   std::uint32_t suspect = holder();
+  std::uint64_t since = now_ns(), suspect_at = since + kSuspectAfterNs;  // `suspect` was seen from `since` on
   for (;;) {
     sched_yield();
     if (try_lock(me)) return;
     if (const auto hook = wait_hook.load(std::memory_order_acquire); hook != nullptr) hook();
-    if (now_ns() < suspect_at) continue;
     std::uint32_t seen = holder();
-    if (seen != 0 && seen == suspect && !holder_lives(seen) &&
-        word_.compare_exchange_strong(seen, me, std::memory_order_acquire))
-      return;
-    suspect = holder();
-    suspect_at = now_ns() + kSuspectAfterNs;
+    const std::uint64_t now = now_ns();
+    if (seen != suspect) {
+      suspect = seen;
+      since = now;
+      suspect_at = now + kSuspectAfterNs;
+      continue;
+    }
+    if (now < suspect_at || seen == 0) continue;
+    const bool lost = !holder_lives(seen) || now - since > patience_ns.load(std::memory_order_relaxed);
+    if (lost && word_.compare_exchange_strong(seen, me, std::memory_order_acquire)) return;
+    suspect_at = now + kSuspectAfterNs;
   }
 }
 

@@ -1,7 +1,8 @@
 // A lock in shared memory that survives the death of its holder.
 //
 // Held for short, bounded work only (one packet, one CQE). Waiters spin, then yield, then look whether the
-// holder's process still lives; a dead holder's lock is taken over. What the lock guards must therefore be
+// holder's process still lives; a dead holder's lock is taken over. So is, after a second, one whose word never changes:
+// its holder was stopped in the middle, or somebody overwrote the word. What the lock guards must therefore be
 // written so that an interrupted update is harmless: body first, index last.
 //
 // Lock order (always take in this order, never the reverse): QP sq -> (other QP's) rx -> SRQ -> CQ -> EQ.
@@ -43,6 +44,8 @@ void set_lock_wait_hook(void (*hook)());
 // An id of this process that holder_lives() understands: the Nic::me() of its newest NIC.
 void set_process_id(std::uint32_t me);
 std::uint32_t process_id();
+// How long a lock may stay with a process that lives; a second unless a test says otherwise.
+void set_lock_patience(std::uint64_t ns);
 
 // Locks for a scope.
 class SharedGuard {

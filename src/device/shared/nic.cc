@@ -74,13 +74,24 @@ Result<void> Nic::take_slot() {
   me_.pid = getpid();
   me_.slot = slot;
   me_.generation = entry.generation.load();
-  me_.self = true;
+  me_.self = me_.attached = true;
   lock_id_ = NicFile::lock_id(segment_->host_index, segment_->device_index, slot, me_.generation);
   if (lock_id_ == 0) {
     me_.generation = entry.generation.fetch_add(1) + 1;
     lock_id_ = NicFile::lock_id(segment_->host_index, segment_->device_index, slot, me_.generation);
   }
   set_process_id(lock_id_);
+  me_.own_kept = Own::make();
+  me_.own = me_.own_kept.get();
+  if (me_.own == nullptr) {
+    NicFile::keep_in_child(p);
+    munmap(p, kSliceBytes);
+    errno = ENOMEM;
+    me_.slice = nullptr;
+    return give_up("no address space for");
+  }
+  me_.key_facts = me_.own->keys();
+  file_->set_own(slot, me_.own_kept);
   SliceHeader& header = me_.slice->header;
   header.abi = kSharedAbi;
   header.slot = slot;
@@ -109,6 +120,7 @@ Result<void> Nic::take_slot() {
 void Nic::release() {
   NicFile::Exclusive exclusive(*file_);
   peers_[me_.slot].store(nullptr, std::memory_order_release);
+  file_->set_own(me_.slot, nullptr);
   file_->free_slot(me_.slot);
   file_->unlock_slot(me_.slot);
 }
@@ -233,6 +245,7 @@ void Nic::free_eq(EqContext& eq) {
 }
 void Nic::free_mkey(MkeyContext& mkey) {
   hide(mkey);
+  me_.own->forget(index_of(mkey));
   std::lock_guard guard(alloc_mutex_);
   mkeys_->give_back(static_cast<std::uint32_t>(&mkey - me_.slice->mkeys));
 }

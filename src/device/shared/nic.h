@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "device/shared/contexts.h"
+#include "device/shared/own.h"
 #include "device/shared/segments.h"
 #include "support/result.h"
 
@@ -49,6 +50,10 @@ struct Peer {
   std::atomic<bool> dead{false};
   enum class ProcessVm : std::uint8_t { unknown, yes, no };
   std::atomic<ProcessVm> process_vm{ProcessVm::unknown};  // whether the kernel lets us into its memory
+  bool attached = false;                      // our own slot: no word in shared memory takes it away from us
+  std::shared_ptr<Own> own_kept;
+  Own* own = nullptr;                         // of a process that is ourselves; else null
+  const MkeyContext* key_facts = nullptr;     // where its keys lead: own->keys(), or the slice's
 
   // Our address of [va, va + length) of the owner if it lies in the arena, else null. Overflow-safe.
   std::byte* in_arena(std::uint64_t va, std::uint64_t length) const {
@@ -124,9 +129,18 @@ class Nic : public NicMap {
   void free_eq(EqContext& eq);
   void free_mkey(MkeyContext& mkey);
   template <class T>
-  static void publish(T& context) {
+  void publish(T& context) {
+    note(context);
     context.generation.fetch_add(1, std::memory_order_release);
   }
+  // A context's keys or ring changed by our own doing: under its lock, or hidden.
+  void note(const MkeyContext& key) { me_.own->note(index_of(key), key, reinterpret_cast<std::byte*>(me_.slice)); }
+  void note(const CqContext& cq) { me_.own->cq(cq_index(cq)) = {cq.ring.va, ring_bytes(cq.ring, cq.cqe_bytes_log)}; }
+  void note(const EqContext& eq) { me_.own->eq(eq_index(eq)) = {eq.ring.va, ring_bytes(eq.ring, 6)}; }
+  void note(const QpContext&) {}
+  void note(const SrqContext&) {}
+  // Our own account of a key (own.h).
+  MkeyContext& facts(const MkeyContext& key) { return me_.own->key(index_of(key)); }
   template <class T>
   static bool in_use(const T& context) {
     return context.generation.load(std::memory_order_acquire) & 1;
@@ -176,6 +190,12 @@ class Nic : public NicMap {
   Result<void> take_slot();
   void release();
   bool back(const void* start, std::size_t length);  // makes sure that the file has pages there
+  std::uint32_t index_of(const MkeyContext& key) const { return static_cast<std::uint32_t>(&key - me_.slice->mkeys); }
+  std::uint32_t cq_index(const CqContext& cq) const { return static_cast<std::uint32_t>(&cq - me_.slice->cqs); }
+  std::uint32_t eq_index(const EqContext& eq) const { return static_cast<std::uint32_t>(&eq - me_.slice->eqs); }
+  static std::uint64_t ring_bytes(const Ring& ring, unsigned log_stride) {
+    return std::uint64_t{1} << ((ring.log_entries & 31) + log_stride);
+  }
 
   NicConfig config_;
   Peer me_;

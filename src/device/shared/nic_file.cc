@@ -249,6 +249,20 @@ bool NicFile::live(std::uint32_t slot) const {
   return probe.l_type != F_UNLCK;
 }
 
+std::shared_ptr<Own> NicFile::own(std::uint32_t slot) {
+  std::lock_guard guard(own_mutex_);
+  const auto it = own_.find(slot);
+  return it == own_.end() ? nullptr : it->second;
+}
+
+void NicFile::set_own(std::uint32_t slot, std::shared_ptr<Own> own) {
+  std::lock_guard guard(own_mutex_);
+  if (own == nullptr)
+    own_.erase(slot);
+  else
+    own_[slot] = std::move(own);
+}
+
 bool NicFile::lock_slot(std::uint32_t slot) {
   if (local(slot)) return false;
   struct flock lock {};

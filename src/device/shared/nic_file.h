@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -36,6 +37,9 @@ class NicFile {
   // Whether a live process holds the slot.
   bool live(std::uint32_t slot) const;
   bool local(std::uint32_t slot) const { return local_[slot].load(std::memory_order_acquire); }
+  // What another NIC object of this process knows of its slot; null if it is not this process's.
+  std::shared_ptr<Own> own(std::uint32_t slot);
+  void set_own(std::uint32_t slot, std::shared_ptr<Own> own);
   // Takes or gives up the record lock of a slot. Call under exclusive().
   bool lock_slot(std::uint32_t slot);
   void unlock_slot(std::uint32_t slot);
@@ -77,6 +81,8 @@ class NicFile {
   std::shared_ptr<fabric::Registry> registry_;
   std::mutex mutex_;
   std::array<std::atomic<bool>, kMaxSlots> local_{};
+  std::mutex own_mutex_;
+  std::map<std::uint32_t, std::shared_ptr<Own>> own_;
 };
 
 }  // namespace verbena::device

@@ -40,6 +40,7 @@ Peer* NicMap::peer(std::uint32_t slot) {
   if (p != nullptr && p->generation == entry.generation.load(std::memory_order_acquire) &&
       !p->dead.load(std::memory_order_relaxed)) [[likely]]
     return p;
+  if (p != nullptr && p->attached) return p;
   if (p != nullptr && p->generation == entry.generation.load()) return nullptr;  // dead, not yet reaped
   return map_peer(slot);
 }
@@ -76,6 +77,9 @@ Peer* NicMap::map_peer(std::uint32_t slot) {
   peer->slot = slot;
   peer->generation = generation;
   peer->self = file_->local(slot);
+  if (peer->self) peer->own_kept = file_->own(slot);
+  peer->own = peer->own_kept.get();
+  peer->key_facts = peer->own != nullptr ? peer->own->keys() : slice->mkeys;
   Peer* raw = peer.get();
   all_peers_.push_back(std::move(peer));
   peers_[slot].store(raw, std::memory_order_release);

@@ -18,13 +18,23 @@ namespace {
 constexpr std::uint8_t kCqOverflow = 9;  // cqc.status
 constexpr std::uint32_t kMaxLogEntries = 22;
 
+// Whether [va, va + n) belongs to the queue, as far as we know better than shared memory does (own.h).
+bool within(const Peer& owner, const CqContext& cq, std::uint64_t va, std::uint64_t n) {
+  return owner.own == nullptr || owner.own->cq(static_cast<std::uint32_t>(&cq - owner.slice->cqs)).holds(va, n);
+}
+bool within(const Peer& owner, const EqContext& eq, std::uint64_t va, std::uint64_t n) {
+  return owner.own == nullptr || owner.own->eq(static_cast<std::uint32_t>(&eq - owner.slice->eqs)).holds(va, n);
+}
+
 // Stores an entry so that its last byte, which holds opcode and owner bit, becomes visible last.
-bool store_entry(Peer& owner, std::uint64_t va, const std::byte (&entry)[64]) {
+template <class Queue>
+bool store_entry(Peer& owner, const Queue& queue, std::uint64_t va, const std::byte (&entry)[64]) {
   if (std::byte* p = owner.in_arena(va, sizeof entry); p != nullptr && (va & 63) == 0) [[likely]] {
     std::memcpy(p, entry, 63);
     reinterpret_cast<std::atomic<std::byte>*>(p + 63)->store(entry[63], std::memory_order_release);
     return true;
   }
+  if (!within(owner, queue, va, sizeof entry)) return false;
   if (write_memory(&owner, va, entry, 56) != Moved::ok) return false;
   std::atomic_thread_fence(std::memory_order_release);
   return write_memory(&owner, va + 56, entry + 56, 8) == Moved::ok;
@@ -36,6 +46,12 @@ void wake_helper(Peer& peer) {
   h.wake.fetch_add(1, std::memory_order_seq_cst);
   if (h.helper_sleeps.load(std::memory_order_seq_cst) != 0)
     syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&h.wake), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void wake_own_helper(Peer& self) {
+  SliceHeader& h = self.slice->header;
+  h.wake.fetch_add(1, std::memory_order_seq_cst);
+  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&h.wake), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
 void Deferred::wake(Peer& peer) {
@@ -71,10 +87,13 @@ bool Completer::place(CqContext& cq, CqeBuffer& cqe) {
   cqe.view().set<prm::Cqe64::owner>(cq.pi >> cq.ring.log_entries & 1);
   std::uint64_t va = cq.ring.va + (std::uint64_t{cq.pi & mask} << cq.cqe_bytes_log);
   if (cq.cqe_bytes_log == 7) {
-    if (cqe.inline_data != nullptr && write_memory(&owner_, va, cqe.inline_data, 64) != Moved::ok) return false;
+    if (cqe.inline_data != nullptr) {
+      if (owner_.in_arena(va, 64) == nullptr && !within(owner_, cq, va, 64)) return false;
+      if (write_memory(&owner_, va, cqe.inline_data, 64) != Moved::ok) return false;
+    }
     va += 64;
   }
-  return store_entry(owner_, va, cqe.bytes);
+  return store_entry(owner_, cq, va, cqe.bytes);
 }
 
 void Completer::overrun(CqContext& cq) {
@@ -141,7 +160,7 @@ void Completer::write_eqe(EqContext& eq, std::byte (&eqe)[64]) {
     return;
   }
   prm::View<prm::Eqe>(eqe).set<prm::Eqe::owner>(eq.pi >> eq.ring.log_entries & 1);
-  if (!store_entry(owner_, eq.ring.va + (std::uint64_t{eq.pi & (entries - 1)} << 6), eqe)) return;
+  if (!store_entry(owner_, eq, eq.ring.va + (std::uint64_t{eq.pi & (entries - 1)} << 6), eqe)) return;
   ++eq.pi;
   SliceHeader& h = owner_.slice->header;
   h.irq.fetch_or(1u << (eq.intr & 31), std::memory_order_release);

@@ -28,6 +28,8 @@ class Deferred {
   unsigned count_ = 0;
 };
 void wake_helper(Peer& peer);
+// Our own, whatever shared memory says of it.
+void wake_own_helper(Peer& self);
 
 // One CQE under construction: the entry, and what a 128-byte CQ gets in front of it.
 struct CqeBuffer {

@@ -139,7 +139,7 @@ class Engine::Impl {
   std::atomic_flag stepping_ = ATOMIC_FLAG_INIT;
   std::mutex helper_mutex_;
   std::thread helper_;
-  std::atomic<bool> stop_{false};
+  std::atomic<bool> stop_{false}, helper_done_{false};
   int pid_ = 0;
 };
 

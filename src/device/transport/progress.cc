@@ -43,7 +43,7 @@ void Engine::Impl::arm_timer(QpContext& qp, std::uint64_t delay_ns, TimerKind ki
     if (sooner) next_deadline_.store(at);
     set_pending(kPendingTimer);
   }
-  if (sooner) wake_helper(nic_.self());
+  if (sooner) wake_own_helper(nic_.self());
 }
 
 void Engine::Impl::list_failed(QpContext& qp) {
@@ -155,6 +155,7 @@ void Engine::Impl::check_failed() {
   {
     std::lock_guard guard(mutex_);
     list = failed_;
+    if (failed_.empty()) clear_pending(kPendingError);  // somebody else set the bit
   }
   for (const std::uint32_t index : list) {
     QpContext& qp = slice().qps[index];
@@ -183,7 +184,8 @@ void Engine::Impl::step() {
 }
 
 void Engine::Impl::work() {
-  const std::uint32_t bits = slice().header.pending.load(std::memory_order_acquire) & ~kPendingPromote;
+  std::uint32_t bits = slice().header.pending.load(std::memory_order_acquire) & ~kPendingPromote;
+  if (next_deadline_.load(std::memory_order_relaxed) != kNever) bits |= kPendingTimer;  // whoever cleared it
   if (bits == 0) return;
   if ((bits & kPendingErrand) != 0) errands.serve();
   if (!stepping_.test_and_set(std::memory_order_acquire)) {
@@ -215,8 +217,8 @@ void Engine::Impl::helper() {
     h.helper_sleeps.store(1, std::memory_order_seq_cst);
     const std::uint32_t bits = h.pending.load(std::memory_order_seq_cst);
     std::uint64_t pause = kNever;
-    if ((bits & kPendingTimer) != 0) {
-      const std::uint64_t now = device_clock(), at = next_deadline_.load();
+    if (const std::uint64_t at = next_deadline_.load(); at != kNever) {
+      const std::uint64_t now = device_clock();
       pause = at <= now ? 0 : at - now;
     }
     if ((bits & kPendingError) != 0) {
@@ -247,7 +249,10 @@ void Engine::Impl::start_helper() {
   for (const int keep : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigdelset(&all, keep);
   pthread_sigmask(SIG_BLOCK, &all, &old);
   try {
-    helper_ = std::thread([this] { helper(); });
+    helper_ = std::thread([this] {
+      helper();
+      helper_done_.store(true, std::memory_order_release);
+    });
     pthread_setname_np(helper_.native_handle(), "verbena");
   } catch (const std::system_error&) {
     // Without it passive targets wait for the next call into the library.
@@ -259,7 +264,11 @@ void Engine::Impl::stop_helper() {
   std::lock_guard guard(helper_mutex_);
   if (!helper_.joinable()) return;
   stop_.store(true);
-  wake_helper(nic_.self());
+  // Again, should somebody overwrite the word it sleeps on.
+  while (!helper_done_.load(std::memory_order_acquire)) {
+    wake_own_helper(nic_.self());
+    usleep(50);
+  }
   helper_.join();
 }
 

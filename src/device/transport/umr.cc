@@ -50,7 +50,8 @@ bool execute_umr(Nic& nic, QpContext& qp, const SendWqe& wqe) {
   const prm::ConstView<prm::Mkc> mkc(wqe.raw + wqe.control + prm::UmrCtrlSeg::size);
   MkeyContext* m = nic.own_mkey(wqe.immediate >> 8);
   if (m == nullptr || m->pdn != qp.pdn || m->key.load() != wqe.immediate) return false;
-  std::uint32_t flags = m->flags.load();
+  MkeyContext& facts = nic.facts(*m);
+  std::uint32_t flags = m->flags.load() & (facts.flags.load() | kMkeyFree);
   if ((flags & kMkeyUmr) == 0) return false;
   const std::uint32_t check = umr.get<prm::UmrCtrlSeg::flags>();
   if ((check & prm::UmrFlag::check_free) != 0 && (flags & kMkeyFree) == 0) return false;
@@ -64,8 +65,8 @@ bool execute_umr(Nic& nic, QpContext& qp, const SendWqe& wqe) {
   Translation* table = nullptr;
   if ((check & prm::UmrFlag::inline_) != 0 && octowords != 0) {
     const unsigned at = wqe.control + prm::UmrCtrlSeg::size + prm::Mkc::size;
-    const std::uint32_t room = m->entries;
-    table = entry_table(nic.self(), m->translations, room);
+    const std::uint32_t room = facts.mode == MkeyMode::mtt ? 0 : facts.entries;  // page lists: with keys that need them
+    table = entry_table(nic.self(), facts.translations, room);
     if (table == nullptr || at >= wqe.bytes) return false;
     entries = std::min({octowords, room, static_cast<std::uint32_t>((wqe.bytes - at) / prm::Klm::size)});
     for (std::uint32_t i = 0; i < entries; ++i) {
@@ -89,11 +90,12 @@ bool execute_umr(Nic& nic, QpContext& qp, const SendWqe& wqe) {
     }
     m->parent = table[0].key;
   }
-  if ((mask & Mask::start_addr) != 0) m->start = mkc.get<prm::Mkc::start_addr>();
-  if ((mask & Mask::len) != 0) m->length = mkc.get<prm::Mkc::len>();
+  if ((mask & Mask::start_addr) != 0) m->start = facts.start = mkc.get<prm::Mkc::start_addr>();
+  if ((mask & Mask::len) != 0) m->length = facts.length = mkc.get<prm::Mkc::len>();
   if ((mask & Mask::qpn) != 0) m->qpn = mkc.get<prm::Mkc::qpn>();
   if ((mask & Mask::pd) != 0 && mkc.get<prm::Mkc::pd>() == qp.pdn) m->pdn = qp.pdn;
   if ((mask & Mask::key) != 0) m->key.store((wqe.immediate & ~0xffu) | mkc.get<prm::Mkc::mkey_7_0>());
+  facts.flags.store(flags);
   m->flags.store(flags);
   m->generation.fetch_add(1, std::memory_order_release);
   return true;
@@ -102,8 +104,9 @@ bool execute_umr(Nic& nic, QpContext& qp, const SendWqe& wqe) {
 bool execute_local_invalidate(Nic& nic, QpContext& qp, std::uint32_t key) {
   MkeyContext* m = nic.own_mkey(key >> 8);
   if (m == nullptr || m->pdn != qp.pdn || m->key.load() != key) return false;
-  if ((m->flags.load() & (kMkeyUmr | kMkeyFree)) != kMkeyUmr) return false;
-  if ((m->flags.load() & kMkeyWindow) != 0 && m->qpn != qp.qpn) return false;
+  const std::uint32_t flags = m->flags.load();
+  if ((flags & (kMkeyUmr | kMkeyFree)) != kMkeyUmr) return false;
+  if ((flags & kMkeyWindow) != 0 && m->qpn != qp.qpn) return false;
   m->flags.fetch_or(kMkeyFree);
   return true;
 }

@@ -63,7 +63,7 @@ TEST_F(RunDir, TwoAttachmentsSeeEachOther) {
   QpContext* qp = (*a)->alloc_qp();
   ASSERT_NE(qp, nullptr);
   EXPECT_GE(qp->qpn, 0x40u);
-  Nic::publish(*qp);
+  (*a)->publish(*qp);
   const auto found = (*b)->find_qp(qp->qpn);
   ASSERT_TRUE(found);
   EXPECT_EQ(found.context->qpn, qp->qpn);
@@ -87,7 +87,7 @@ TEST_F(RunDir, NumbersAreUniqueAndRested) {
   }
   MkeyContext* mkey = (*a)->alloc_mkey();
   ASSERT_NE(mkey, nullptr);
-  Nic::publish(*mkey);
+  (*a)->publish(*mkey);
   EXPECT_EQ((*b)->find_mkey(mkey->key).context->key.load(), mkey->key.load());
   EXPECT_EQ((*a)->own_mkey(mkey->key >> 8), mkey);
   EXPECT_EQ((*b)->own_mkey(mkey->key >> 8), nullptr);
@@ -123,7 +123,7 @@ TEST_F(RunDir, KilledProcessIsReaped) {
     std::uint32_t qpn = 0;
     if (c) {
       QpContext* qp = (*c)->alloc_qp();
-      Nic::publish(*qp);
+      (*c)->publish(*qp);
       qp->rx_lock.lock((*c)->me());  // dies holding it
       qpn = qp->qpn;
     }

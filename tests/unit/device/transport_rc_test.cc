@@ -249,7 +249,7 @@ TEST_F(Rc, CompletionEventsFireOncePerArm) {
   for (int i = 0; i < 64; ++i) ring[i * 64 + 63] = std::byte{1};
   eq->ring = {reinterpret_cast<std::uint64_t>(ring), 6, 6};
   eq->intr = 3;
-  Nic::publish(*eq);
+  b->nic->publish(*eq);
   cb->context->eq = eq->eqn;
   std::atomic<int> interrupts{0};
   b->engine->set_interrupt_handler([&](unsigned vector) { interrupts += vector == 3 ? 1 : 100; });

@@ -130,13 +130,13 @@ TEST_F(Other, SrqIsSharedAndWarns) {
   }
   prm::store_be32(dbrec, 3);
   srq->limit = 2;
-  Nic::publish(*srq);
+  b->nic->publish(*srq);
   EqContext* eq = b->nic->alloc_eq();
   auto* eqring = b->dma(4096);
   eq->ring = {reinterpret_cast<std::uint64_t>(eqring), 6, 6};
   eq->event_mask[0] = 1ull << static_cast<unsigned>(prm::EventType::srq_rq_limit) |
                       1ull << static_cast<unsigned>(prm::EventType::srq_last_wqe);
-  Nic::publish(*eq);
+  b->nic->publish(*eq);
   std::vector<Qp*> senders;
   std::vector<Qp*> receivers;
   for (int i = 0; i < 2; ++i) {
@@ -171,7 +171,7 @@ TEST_F(Other, Type2WindowsBindAndInvalidate) {
   mw->mode = MkeyMode::klm;
   mw->translations = b->nic->alloc_table(1);
   mw->entries = 1;
-  Nic::publish(*mw);
+  b->nic->publish(*mw);
   const std::uint32_t key = mw->key.load();
   alignas(64) std::byte w[192]{};
   prm::View<prm::CtrlSeg>(w).set<prm::CtrlSeg::opcode>(WqeOpcode::umr).set<prm::CtrlSeg::qpn>(qb->context->qpn).set<prm::CtrlSeg::ds>(12)

@@ -89,7 +89,7 @@ class Process {
     cq->context->ring = {reinterpret_cast<std::uint64_t>(cq->ring), log_entries, log_bytes};
     cq->context->dbrec_va = reinterpret_cast<std::uint64_t>(cq->dbrec);
     cq->context->eq = ~0u;
-    Nic::publish(*cq->context);
+    nic->publish(*cq->context);
     cqs_.push_back(std::move(cq));
     return cqs_.back().get();
   }
@@ -121,7 +121,7 @@ class Process {
       x.srq = srq->srqn;
       x.rq_type = kRqTypeSrq;
     }
-    Nic::publish(x);
+    nic->publish(x);
     engine->reset(x);
     qps_.push_back(std::move(q));
     return qps_.back().get();
@@ -146,7 +146,7 @@ class Process {
     k->start = reinterpret_cast<std::uint64_t>(p);
     k->length = n;
     engine->registered(k->start, n);
-    Nic::publish(*k);
+    nic->publish(*k);
     return k->key;
   }
 
