@@ -1,7 +1,6 @@
 // Packets of every shape into responders in every state, and words of shared memory that another process overwrote
-// behind the device's back. The target's process is seen once as our own and once as a stranger's.
-//
-// Words of locks are left alone: a lock that names a living process is waited for, as it must be.
+// behind the device's back: contexts, tables, rings, locks, headers. The target's process is seen once as our own and
+// once as a stranger's.
 #include <array>
 #include <vector>
 
@@ -45,19 +44,25 @@ class Actions {
   Actions(DeviceWorld& w, Input in) : w_(w), in_(in) {}
 
   void run() {
-    stranger(in_.take() & 1);
+    const bool strange = in_.take() & 1;
+    device::Peer* peer = stranger(strange, nullptr);
     for (unsigned i = 0; i < 64 && in_.more(); ++i) one();
-    stranger(false);
+    if (strange) stranger(false, peer);
   }
 
  private:
   using Side = DeviceWorld::Side;
 
   // Whether a's view of b goes through the arena and process_vm, as between processes.
-  void stranger(bool on) {
-    device::Peer* peer = w_.a.process->nic->peer(w_.b.process->nic->slot());
+  device::Peer* stranger(bool on, device::Peer* peer) {
+    if (peer == nullptr) peer = w_.a.process->nic->peer(w_.b.process->nic->slot());
     if (peer == nullptr) __builtin_trap();
     peer->self = !on;
+    peer->dead = false;
+    peer->process_vm = device::Peer::ProcessVm::unknown;
+    peer->own = on ? nullptr : peer->own_kept.get();
+    peer->key_facts = on ? peer->slice->mkeys : peer->own->keys();
+    return peer;
   }
 
   void one() {
@@ -180,45 +185,70 @@ class Actions {
 
   // ---- overwritten shared memory ----
 
-  struct Hole {
-    std::size_t start, end;
-  };
-  template <class T, std::size_t N>
-  void overwrite(T& context, const std::array<Hole, N>& holes) {
-    for (unsigned n = 1 + in_.below(3); n != 0; --n) {
+  template <class T>
+  void overwrite(T& context) {
+    anywhere(&context, sizeof(T), 1 + in_.below(3));
+  }
+  void anywhere(void* base, std::size_t size, unsigned times) {
+    for (; times != 0; --times) {
       static constexpr std::array<std::size_t, 4> sizes{1, 2, 4, 8};
       const std::size_t bytes = sizes[in_.below(sizes.size())];
-      const std::size_t at = in_.take<std::uint16_t>() % (sizeof(T) / bytes) * bytes;
+      const std::size_t at = in_.take<std::uint32_t>() % (size / bytes) * bytes;
       const std::uint64_t value = in_.one_in(4) ? address(w_.b) : in_.number();
-      bool lock = false;
-      for (const Hole& h : holes) lock |= at < h.end && at + bytes > h.start;
-      if (!lock) vandal_.write(&context, at, bytes, value);
+      vandal_.write(base, at, bytes, value);
     }
   }
-  template <class T>
-  static constexpr Hole lock_at(std::size_t offset) {
-    return {offset, offset + sizeof(T)};
+  // Names one of the two processes, nobody, or a process that never was.
+  void lock(device::SharedLock& l) {
+    const std::uint32_t holders[] = {w_.a.process->nic->me(), w_.b.process->nic->me(), 0, ~0u};
+    vandal_.write(&l, 0, 4, in_.one_in(5) ? in_.number() : holders[in_.below(4)]);
+  }
+  void any_lock(Side& s) {
+    device::Nic& nic = *s.process->nic;
+    test::Qp& q = *s.qp[in_.below(DeviceWorld::kPairs)];
+    switch (in_.below(7)) {
+      case 0:
+        return lock(q.context->sq_lock);
+      case 1:
+        return lock(q.context->rx_lock);
+      case 2:
+        return lock(s.cq->context->lock);
+      case 3:
+        return lock(s.srq->lock);
+      case 4:
+        return lock(nic.slice().eqs[in_.below(2)].lock);
+      case 5:
+        return lock(nic.slice().header.atomic_lock);
+      default:
+        return lock(nic.segment().lock);
+    }
   }
 
   void corrupt(Side& s) {
-    using device::SharedLock;
     device::Nic& nic = *s.process->nic;
     device::NicSegment& segment = nic.segment();
     device::Slice& slice = nic.slice();
-    switch (in_.below(10)) {
+    switch (in_.below(14)) {
+      case 10:
+        return any_lock(s);
+      case 11:  // counts, hints, the slots of processes that are not there
+        if (in_.take() & 1) return anywhere(&segment, offsetof(device::NicSegment, slots), 2);
+        return anywhere(&segment.slots[2], sizeof segment.slots - sizeof segment.slots[0] * 2, 2);
+      case 12:
+        return anywhere(&slice.header, sizeof slice.header, 2);
+      case 13:  // rings and doorbell records
+        return anywhere(in_.take() & 1 ? s.cq->ring : s.qp[in_.below(DeviceWorld::kPairs)]->sq, 4096, 3);
       case 0:
       case 1:
       case 2:
-        return overwrite(*s.qp[in_.below(DeviceWorld::kPairs)]->context,
-                         std::array{lock_at<SharedLock>(offsetof(QpContext, sq_lock)),
-                                    lock_at<SharedLock>(offsetof(QpContext, rx_lock))});
+        return overwrite(*s.qp[in_.below(DeviceWorld::kPairs)]->context);
       case 3:
-        return overwrite(*s.cq->context, std::array{lock_at<SharedLock>(offsetof(CqContext, lock))});
+        return overwrite(*s.cq->context);
       case 4:
-        return overwrite(*s.srq, std::array{lock_at<SharedLock>(offsetof(SrqContext, lock))});
+        return overwrite(*s.srq);
       case 5: {
         MkeyContext* m = nic.own_mkey(s.keys[in_.below(static_cast<std::uint32_t>(s.keys.size()))] >> 8);
-        if (m != nullptr) overwrite(*m, std::array<Hole, 0>{});
+        if (m != nullptr) overwrite(*m);
         return;
       }
       case 6: {  // the table of a list key
@@ -236,19 +266,18 @@ class Actions {
       case 8:
         switch (in_.below(4)) {
           case 0:
-            return overwrite(segment.ports[in_.below(device::kMaxPorts)], std::array<Hole, 0>{});
+            return overwrite(segment.ports[in_.below(device::kMaxPorts)]);
           case 1:
-            return overwrite(segment.gids[0][in_.below(8)], std::array<Hole, 0>{});
+            return overwrite(segment.gids[0][in_.below(8)]);
           case 2:
-            return overwrite(segment.multicast[in_.below(2)], std::array<Hole, 0>{});
+            return overwrite(segment.multicast[in_.below(2)]);
           default:
             vandal_.write(&segment.multicast_top, 0, 4, in_.number());
             return vandal_.write(&segment.ports_count, 0, 4, in_.number());
         }
       default: {
         // An event queue that was never made, a table of promoted memory that lies, work that is not there.
-        if (in_.take() & 1)
-          return overwrite(slice.eqs[in_.below(2)], std::array{lock_at<SharedLock>(offsetof(EqContext, lock))});
+        if (in_.take() & 1) return overwrite(slice.eqs[in_.below(2)]);
         if (in_.take() & 1) {
           vandal_.write(&slice.header.promoted_count, 0, 8, in_.number());
           vandal_.write(&slice.promoted[in_.below(64)], in_.take() & 8, 8, in_.number());
@@ -277,6 +306,7 @@ class Actions {
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   using verbena::fuzz::world;
   world = new verbena::fuzz::DeviceWorld;
+  verbena::device::set_lock_patience(0);  // an input has no seconds to wait
   std::atexit([] {
     delete world;
     world = nullptr;

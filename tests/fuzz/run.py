@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 import counts  # noqa: E402
 
-HARNESSES = ("mailbox", "wqe", "packet")
+HARNESSES = ("mailbox", "wqe", "packet", "uverbs")
 SEED = "20260101"
 TIMEOUT = "10"
 MEMORY_MB = "2048"
