@@ -7,6 +7,10 @@
 #include <filesystem>
 #include <string>
 
+#ifndef VERBENA_SANITIZER_RUNTIME
+#define VERBENA_SANITIZER_RUNTIME ""
+#endif
+
 namespace verbena::preload {
 namespace {
 
@@ -21,8 +25,9 @@ class ProgramTest : public ::testing::Test {
 
   // Standard output and error of a shell command under the library.
   std::string run(const std::string& command) {
-    const std::string line =
-        "VERBENA_RUN_DIR=" + run_dir_ + " LD_PRELOAD=" VERBENA_PRELOAD_STUB " timeout 30 " + command + " 2>&1";
+    const std::string line = "VERBENA_RUN_DIR=" + run_dir_ +
+                             " ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=" VERBENA_SANITIZER_RUNTIME VERBENA_PRELOAD_STUB
+                             " timeout 30 " + command + " 2>&1";
     FILE* pipe = popen(line.c_str(), "r");
     std::string out;
     char buffer[1024];

@@ -11,3 +11,6 @@ add_dependencies(preload_stub_nic verbena-preload)
 add_dependencies(test_preload preload_stub_nic)
 target_compile_definitions(test_preload PRIVATE
                            VERBENA_PRELOAD_STUB="${CMAKE_BINARY_DIR}/lib/preload_stub/libverbena-preload.so")
+if(VERBENA_SANITIZER_RUNTIME)
+  target_compile_definitions(test_preload PRIVATE VERBENA_SANITIZER_RUNTIME="${VERBENA_SANITIZER_RUNTIME}:")
+endif()
