@@ -43,24 +43,32 @@ inline int consume(Cq* cq, const mlx5_cqe64* cqe) {
 }
 
 template <bool kClock>
+[[gnu::noinline]] int begin(Cq* cq, const mlx5_cqe64* cqe) {
+  cq->patience = kPatientPolls;
+  if (int error = consume(cq, cqe); __builtin_expect(error, 0)) return give_up(cq, error);
+  if constexpr (kClock) {
+    if (int error = read_clock_info(context_of(cq->verbs.cq.context), &cq->clock)) return give_up(cq, error);
+  }
+  return 0;
+}
+
+template <bool kClock>
+[[gnu::noinline, gnu::cold]] int start_after_step(Cq* cq) {
+  step(cq);
+  cq->lock.lock();
+  if (const mlx5_cqe64* cqe = next_cqe(cq)) return begin<kClock>(cq, cqe);
+  return found_nothing(cq, ENOENT);
+}
+
+// Programs spin on this: the empty case saves no registers.
+template <bool kClock>
 int start_poll(ibv_cq_ex* ex, ibv_poll_cq_attr* attr) {
   Cq* cq = cq_of_ex(ex);
   if (__builtin_expect(attr->comp_mask, 0)) return EINVAL;
-  if (__builtin_expect(__atomic_load_n(cq->pending, __ATOMIC_RELAXED), 0)) step(cq);
+  if (__builtin_expect(__atomic_load_n(cq->pending, __ATOMIC_RELAXED), 0)) return start_after_step<kClock>(cq);
   cq->lock.lock();
-  const mlx5_cqe64* cqe = next_cqe(cq);
-  if (!cqe) {
-    const bool idle = note_empty_poll(cq);
-    cq->lock.unlock();
-    if (__builtin_expect(idle, 0)) yield_to_peers(cq);
-    return ENOENT;
-  }
-  cq->empty_polls = 0;
-  if (int error = consume(cq, cqe); __builtin_expect(error, 0)) return give_up(cq, error);
-  if constexpr (kClock) {
-    if (int error = read_clock_info(context_of(ex->context), &cq->clock)) return give_up(cq, error);
-  }
-  return 0;
+  if (const mlx5_cqe64* cqe = next_cqe(cq)) return begin<kClock>(cq, cqe);
+  return found_nothing(cq, ENOENT);
 }
 
 int next_poll(ibv_cq_ex* ex) {

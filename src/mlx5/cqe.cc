@@ -11,8 +11,11 @@ void step(Cq* cq) {
   context_of(ibv)->backend->step(ibv->cmd_fd);
 }
 
-void yield_to_peers(Cq* cq) {
+int yield_to_peers(Cq* cq, int result) {
+  cq->patience = kPollsPerYield;
+  cq->lock.unlock();
   if (context_of(cq->verbs.cq.context)->backend->step) sched_yield();  // a real device needs no core of ours
+  return result;
 }
 
 ibv_wc_status status_of(std::uint8_t syndrome) {

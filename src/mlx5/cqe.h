@@ -95,15 +95,15 @@ inline const mlx5_err_cqe* as_error(const mlx5_cqe64* cqe) { return reinterpret_
 // Runs the embedded device: it said that something is due.
 void step(Cq* cq);
 
-// Counts a poll that found nothing, under the CQ's lock; true when yield_to_peers() is due, after the lock. On the
-// embedded device the peer is a process of this machine: where more spin than there are cores, a poller that has
-// found nothing for some 50 us lets the others run.
-inline bool note_empty_poll(Cq* cq) {
-  if (__builtin_expect(++cq->empty_polls < kPatientPolls, 1)) return false;
-  cq->empty_polls = kPatientPolls - kPollsPerYield;
-  return true;
+// The end of a poll that found nothing: counts it, gives the CQ's lock back and returns `result`. On the embedded device
+// the peer is a process of this machine: where more spin than there are cores, a poller that has found nothing for some
+// 50 us lets the others run.
+[[gnu::cold]] int yield_to_peers(Cq* cq, int result);
+inline int found_nothing(Cq* cq, int result) {
+  if (__builtin_expect(--cq->patience == 0, 0)) return yield_to_peers(cq, result);
+  cq->lock.unlock();
+  return result;
 }
-[[gnu::cold]] void yield_to_peers(Cq* cq);
 
 ibv_wc_status status_of(std::uint8_t syndrome);
 

@@ -1,5 +1,7 @@
 // ibv_poll_cq().
 
+#include <algorithm>
+
 #include "mlx5/cqe.h"
 #include "mlx5/ops.h"
 
@@ -52,53 +54,65 @@ inline void fill_recv(const mlx5_cqe64* cqe, std::uint8_t cqe_opcode, Qp* qp, ib
   wc->wr_id = cqe_opcode == MLX5_CQE_REQ_ERR ? retire_send(qp, cqe).wr_id : retire_receive(qp, cqe);
 }
 
-// 1: filled, 0: empty, kCorrupt.
-inline int poll_one(Cq* cq, ibv_wc* wc) {
-  const mlx5_cqe64* cqe = cqe_at(cq, cq->ci);
-  const std::uint8_t op_own = __atomic_load_n(&cqe->op_own, __ATOMIC_ACQUIRE);
-  const bool lap = (cq->ci & cq->count_bit) != 0;
-  if ((op_own & MLX5_CQE_OWNER_MASK) != lap || op_own >= kOpcodeInvalid) return 0;
+// Fills `wc` from a CQE that is ours. 0 or kCorrupt.
+inline int take(Cq* cq, const mlx5_cqe64* cqe, ibv_wc* wc) {
   ++cq->ci;
   Qp* qp = find_qp(cq, cqe);
   if (__builtin_expect(!qp, 0)) return kCorrupt;
   wc->qp_num = be(cqe->sop_drop_qpn) & 0xffffff;
-  const std::uint8_t cqe_opcode = op_own >> 4;
+  const std::uint8_t cqe_opcode = cqe->op_own >> 4;
   if (cqe_opcode == MLX5_CQE_REQ) {
     fill_send(cqe, qp, wc);
-    return 1;
+    return 0;
   }
   if (__builtin_expect(cqe_opcode <= MLX5_CQE_RESP_SEND_INV, 1)) {
     fill_recv(cqe, cqe_opcode, qp, wc);
-    return 1;
+    return 0;
   }
   if (cqe_opcode != MLX5_CQE_REQ_ERR && cqe_opcode != MLX5_CQE_RESP_ERR) return kCorrupt;
   fill_error(cqe, cqe_opcode, qp, wc);
-  return 1;
+  return 0;
+}
+
+inline int finish(Cq* cq, int result) {
+  update_ci(cq);
+  cq->patience = kPatientPolls;
+  cq->lock.unlock();
+  return result;
+}
+
+// `cqe` is ours; the lock is held, and given back. Most programs ask for one.
+[[gnu::noinline]] int poll_single(Cq* cq, const mlx5_cqe64* cqe, ibv_wc* wc) {
+  const int result = take(cq, cqe, wc);
+  return finish(cq, __builtin_expect(result < 0, 0) ? result : 1);
+}
+
+[[gnu::noinline]] int poll_some(Cq* cq, const mlx5_cqe64* cqe, int entries, ibv_wc* wc) {
+  ibv_wc* const end = wc + std::max(entries, 0);
+  ibv_wc* at = wc;
+  int result = 0;
+  for (; at != end && cqe != nullptr; ++at, cqe = at == end ? nullptr : next_cqe(cq))
+    if (result = take(cq, cqe, at); __builtin_expect(result < 0, 0)) break;
+  return finish(cq, __builtin_expect(result < 0, 0) ? result : static_cast<int>(at - wc));
+}
+
+[[gnu::noinline, gnu::cold]] int poll_after_step(Cq* cq, int entries, ibv_wc* wc) {
+  step(cq);
+  cq->lock.lock();
+  if (const mlx5_cqe64* cqe = next_cqe(cq)) return poll_some(cq, cqe, entries, wc);
+  return found_nothing(cq, 0);
 }
 
 }  // namespace
 
+// Programs spin on this: the empty case saves no registers.
 int poll_cq(ibv_cq* ibcq, int entries, ibv_wc* wc) {
   Cq* cq = cq_of(ibcq);
-  if (__builtin_expect(__atomic_load_n(cq->pending, __ATOMIC_RELAXED), 0)) step(cq);
+  if (__builtin_expect(__atomic_load_n(cq->pending, __ATOMIC_RELAXED), 0)) return poll_after_step(cq, entries, wc);
   cq->lock.lock();
-  const std::uint32_t first = cq->ci;
-  int polled = 0, result = 0;
-  while (polled < entries) {
-    result = poll_one(cq, wc + polled);
-    if (result <= 0) break;
-    ++polled;
-  }
-  if (cq->ci == first) {
-    const bool idle = note_empty_poll(cq);
-    cq->lock.unlock();
-    if (__builtin_expect(idle, 0)) yield_to_peers(cq);
-    return result;
-  }
-  update_ci(cq);
-  cq->empty_polls = 0;
-  cq->lock.unlock();
-  return __builtin_expect(result < 0, 0) ? result : polled;
+  const mlx5_cqe64* cqe = next_cqe(cq);
+  if (!cqe) return found_nothing(cq, 0);
+  return entries == 1 ? poll_single(cq, cqe, wc) : poll_some(cq, cqe, entries, wc);
 }
 
 }  // namespace verbena::mlx5

@@ -139,7 +139,7 @@ struct Cq {
   char* buf = nullptr;
   __be32* dbrec = nullptr;
   const std::uint32_t* pending = nullptr;  // see uverbs::Backend
-  std::uint32_t empty_polls = 0;           // in a row; see note_empty_poll()
+  std::uint32_t patience = 2048;           // polls that may find nothing before the next yield; see found_nothing()
   Qp* const* qps = nullptr;                // by user index
   // a cq_ex session
   const mlx5_cqe64* cqe = nullptr;

@@ -35,12 +35,14 @@ class Finished:
 
 
 class Process:
+    before_exec = None  # called in every child before its program starts
+
     def __init__(self, argv, env):
         self.argv = argv
         self.started = time.monotonic()
         self.log = tempfile.TemporaryFile()
         self.popen = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=self.log, stderr=subprocess.STDOUT,
-                                      env=env, start_new_session=True)
+                                      env=env, start_new_session=True, preexec_fn=Process.before_exec)
 
     def kill(self, signum=signal.SIGKILL):
         try:

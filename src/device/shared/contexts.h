@@ -137,6 +137,11 @@ struct alignas(64) QpContext {
   std::uint32_t rx_rkey;
   std::uint32_t rx_flags;
   ResponderResource rres[kMaxResponderResources];
+  // Posted receive WQEs read ahead, a cache line at a time, as hardware does: the owner posts into the same line while
+  // the sender works through it, and the line must not travel for every message.
+  std::uint16_t rq_ahead_first;  // free-running, as rq_head
+  std::uint16_t rq_ahead_count;
+  alignas(64) std::byte rq_ahead[64];
 };
 
 // sq_flags

@@ -130,7 +130,7 @@ void Engine::reset(QpContext& qp, QpState state) {
   qp.deadline_ns = qp.wqe_offset = 0;
   qp.req_flags = qp.msg_psn = 0;
   qp.epsn = qp.msn = 0;
-  qp.rq_head = qp.rq_tail_seen = 0;
+  qp.rq_head = qp.rq_tail_seen = qp.rq_ahead_count = 0;
   qp.rx_opcode = 0;
   qp.nak_sent = false;
   qp.rres_next = 0;

@@ -25,11 +25,46 @@ std::uint32_t posted(Peer& owner, const Ring& ring, std::uint64_t dbrec_va, std:
   return count;
 }
 
+namespace {
+// Adds the segment to the list; false: it ends the list.
+bool add_segment(const std::byte* at, ReceiveWqe& wqe) {
+  const prm::ConstView<prm::DataSeg> seg(at);
+  const auto length = seg.get<prm::DataSeg::byte_count>();
+  const auto lkey = seg.get<prm::DataSeg::lkey>();
+  if (lkey == prm::kInvalidLkey) return false;
+  if (length == 0) return true;
+  wqe.sge[wqe.count++] = {seg.get<prm::DataSeg::addr>(), lkey, length};
+  wqe.capacity += length;
+  return true;
+}
+}  // namespace
+
+// Reads the posted WQEs from rq_head, which is at `va`, to the end of its cache line.
+bool ReceiveQueue::read_ahead(std::uint64_t va) {
+  const std::uint64_t bytes = 64 - (va & 63), known = static_cast<std::uint16_t>(qp_.rq_tail_seen - qp_.rq_head);
+  const std::uint64_t count = std::min(bytes >> qp_.rq.log_stride, std::max<std::uint64_t>(known, 1));
+  if (count == 0 || read_memory(&owner_, va, qp_.rq_ahead, count << qp_.rq.log_stride) != Moved::ok) return false;
+  qp_.rq_ahead_first = qp_.rq_head;
+  qp_.rq_ahead_count = static_cast<std::uint16_t>(count);
+  return true;
+}
+
 bool ReceiveQueue::parse(std::uint64_t va, unsigned bytes, bool srq, ReceiveWqe& wqe) {
-  alignas(16) std::byte raw[ReceiveWqe::kMaxSges * prm::DataSeg::size];
-  bytes = std::min<unsigned>(bytes, sizeof raw);
   wqe.count = 0;
   wqe.capacity = 0;
+  if (!srq && bytes < 64) {
+    std::uint16_t at = qp_.rq_head - qp_.rq_ahead_first;
+    if (at >= qp_.rq_ahead_count) {
+      if (!read_ahead(va)) return false;
+      at = 0;
+    }
+    const std::byte* raw = qp_.rq_ahead + (std::size_t{at} * bytes & 63);
+    for (unsigned i = 0; i < bytes && add_segment(raw + i, wqe); i += prm::DataSeg::size) {
+    }
+    return true;
+  }
+  alignas(16) std::byte raw[ReceiveWqe::kMaxSges * prm::DataSeg::size];
+  bytes = std::min<unsigned>(bytes, sizeof raw);
   // Short lists are the rule: fetch the rest only if the first segments do not end the list.
   unsigned have = std::min(bytes, 64u);
   if (read_memory(&owner_, va, raw, have) != Moved::ok) return false;
@@ -38,13 +73,7 @@ bool ReceiveQueue::parse(std::uint64_t va, unsigned bytes, bool srq, ReceiveWqe&
       if (read_memory(&owner_, va + have, raw + have, bytes - have) != Moved::ok) return false;
       have = bytes;
     }
-    const prm::ConstView<prm::DataSeg> seg(raw + at);
-    const auto length = seg.get<prm::DataSeg::byte_count>();
-    const auto lkey = seg.get<prm::DataSeg::lkey>();
-    if (lkey == prm::kInvalidLkey) break;
-    if (length == 0) continue;
-    wqe.sge[wqe.count++] = {seg.get<prm::DataSeg::addr>(), lkey, length};
-    wqe.capacity += length;
+    if (!add_segment(raw + at, wqe)) break;
   }
   return true;
 }
@@ -102,6 +131,7 @@ void ReceiveQueue::release() {
   qp_.rx_flags &= ~kRxHasWqe;
   if (!uses_srq()) {
     ++qp_.rq_head;
+    if (static_cast<std::uint16_t>(qp_.rq_head - qp_.rq_ahead_first) < qp_.rq_ahead_count) return;
     const std::uint32_t mask = (1u << (qp_.rq.log_entries & 31)) - 1;
     if (const std::byte* p = owner_.in_arena(
             qp_.rq.va + (std::uint64_t{qp_.rq_head & mask} << (qp_.rq.log_stride & 31)), prm::DataSeg::size))

@@ -37,6 +37,7 @@ class ReceiveQueue {
 
  private:
   bool take_from_srq();
+  bool read_ahead(std::uint64_t va);
   bool parse(std::uint64_t va, unsigned bytes, bool srq, ReceiveWqe& wqe);
 
   Peer& owner_;

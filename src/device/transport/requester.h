@@ -62,7 +62,7 @@ class Requester {
   PieceList local_memory_;   // what the WQE's data segments say
   fabric::Packet packet_;
   Reply reply_;
-  std::int64_t budget_bytes_ = 256 << 10;
+  std::int64_t budget_bytes_ = 4096 << 10;
   int budget_wqes_ = 64;
 };
 
