@@ -104,6 +104,14 @@ class AttachedDevice final : public Device {
   void* alloc_dma(std::size_t length) override { return nic_->alloc_dma(length); }
   void free_dma(void* addr, std::size_t length) override { nic_->free_dma(addr, length); }
 
+  void* behind_bar(std::uint64_t offset, std::size_t length) override {
+    std::lock_guard guard(commands_.mutex);
+    const std::uint64_t inside = offset - command::kMemicBarStart;
+    if (!commands_.memic.window || inside > command::kMemicBarBytes || length > command::kMemicBarBytes - inside)
+      return nullptr;
+    return commands_.memic.at(offset);
+  }
+
   void* sq_token(std::uint32_t qpn) override { return nic_->own_qp(qpn); }
   void* cq_token(std::uint32_t cqn) override { return nic_->own_cq(cqn); }
   void ring_sq(void* token) override { engine_.ring_sq(*static_cast<QpContext*>(token)); }

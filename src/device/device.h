@@ -46,6 +46,9 @@ class Device {
   virtual void* alloc_dma(std::size_t length) = 0;
   virtual void free_dma(void* addr, std::size_t length) = 0;
 
+  // What lies behind [offset, offset + length) of the BAR: device memory. Null: nothing that a program could map.
+  virtual void* behind_bar(std::uint64_t /*offset*/, std::size_t /*length*/) { return nullptr; }
+
   // Doorbells. Tokens stay valid until the object is destroyed.
   virtual void* sq_token(std::uint32_t qpn) = 0;
   virtual void* cq_token(std::uint32_t cqn) = 0;

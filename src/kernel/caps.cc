@@ -4,6 +4,7 @@
 
 #include "kernel/command.h"
 #include "prm/caps.h"
+#include "prm/general_object.h"
 
 namespace verbena::kernel {
 namespace {
@@ -64,12 +65,15 @@ int query_caps(device::Device& device, const device::Profile& profile, Caps* cap
     use(command.out().sub<prm::QueryHcaCapOut::capability>());
     return 0;
   };
-  bool atomic = false;
+  bool atomic = false, device_memory = false, virtio = false;
   int error = query(prm::CapType::general, [&](auto pages) {
     auto cap = pages.template sub<prm::HcaCapUnion::cmd_hca_cap>();
     read_limits(cap, caps);
     read_features(cap, caps);
     atomic = cap.template get<prm::CmdHcaCap::atomic>();
+    device_memory = cap.template get<prm::CmdHcaCap::device_memory>();
+    virtio = cap.template get<prm::CmdHcaCap::general_obj_types>() >>
+                 static_cast<unsigned>(prm::GeneralObjectType::virtio_net_q) & 1;
   });
   if (error) return error;
   if (atomic) {
@@ -77,6 +81,27 @@ int query_caps(device::Device& device, const device::Profile& profile, Caps* cap
       auto cap = pages.template sub<prm::HcaCapUnion::atomic_caps>();
       constexpr auto ib = prm::AtomicOperation::compare_swap | prm::AtomicOperation::fetch_add;
       caps->atomics = (cap.template get<prm::AtomicCaps::atomic_operations>() & ib) == ib;
+    });
+    if (error) return error;
+  }
+  if (device_memory) {
+    error = query(prm::CapType::device_mem, [&](auto pages) {
+      using C = prm::DeviceMemCap;
+      auto cap = pages.template sub<prm::HcaCapUnion::device_mem_cap>();
+      caps->memic = cap.template get<C::memic>();
+      caps->memic_bar_start = cap.template get<C::memic_bar_start_addr>();
+      caps->memic_bar_size = cap.template get<C::memic_bar_size>();
+      caps->max_memic = cap.template get<C::max_memic_size>();
+      caps->log_max_memic_alignment = cap.template get<C::log_max_memic_addr_alignment>();
+    });
+    if (error) return error;
+  }
+  if (virtio) {
+    error = query(prm::CapType::vdpa_emulation, [&](auto pages) {
+      using C = prm::VirtioEmulationCap;
+      auto cap = pages.template sub<prm::HcaCapUnion::virtio_emulation_cap>();
+      const unsigned size = cap.template get<C::log_doorbell_bar_size>(), stride = cap.template get<C::log_doorbell_stride>();
+      if (stride >= 12 && size >= stride && size < 32) caps->virtio_pages = 1u << (size - stride);
     });
     if (error) return error;
   }

@@ -17,6 +17,10 @@ struct Caps {
   unsigned log_bf_reg_size = 9, cqe_version = 0, local_ca_ack_delay = 0, gid_table_size = 0, pkey_table_size = 1;
   std::uint32_t frequency_khz = 0;
   std::uint16_t vhca_id = 0;
+  std::uint64_t memic_bar_start = 0;
+  std::uint32_t memic_bar_size = 0, max_memic = 0, log_max_memic_alignment = 0;
+  std::uint32_t virtio_pages = 0;  // doorbell pages of virtio queues
+  bool memic = false;
   std::uint8_t lag_ports = 1;  // ports that QPs are spread over
   bool memory_windows = false, atomics = false, xrc = false, cq_moderation = false, cq_overrun_ignore = false;
   bool cqe_128 = false, block_lb_mc = false, devx = false, scatter_to_cqe = false, pkey_violations = false,

@@ -20,14 +20,6 @@ constexpr unsigned kMaxBfregs = 512;
 constexpr unsigned kDynamicBfregs = 1024;  // 512 pages of two registers, made one by one
 constexpr std::uint64_t kClockInfoOffset = std::uint64_t{MLX5_IB_MMAP_CLOCK_INFO} << 8 << 12;
 
-int create_uctx(File& file, std::uint16_t* uid) {
-  Command<prm::CreateUctxIn, prm::CreateUctxOut> create(prm::Opcode::create_uctx);
-  if (!file.node().caps().devx) return EINVAL;
-  if (int error = create.run(file.device())) return error;
-  *uid = static_cast<std::uint16_t>(create.out().get<prm::CreateUctxOut::uid>());
-  return 0;
-}
-
 // The driver's part of the request: two old forms and the current one differ in length.
 int read_request(const Udata& driver, mlx5_ib_alloc_ucontext_req_v2* request) {
   if (driver.in.size() != sizeof(mlx5_ib_alloc_ucontext_req) &&
@@ -188,6 +180,14 @@ constexpr WriteCommand kCommands[] = {
 
 std::span<const Method> context_methods() { return kMethods; }
 std::span<const WriteCommand> context_commands() { return kCommands; }
+
+int create_uctx(File& file, std::uint16_t* uid) {
+  Command<prm::CreateUctxIn, prm::CreateUctxOut> create(prm::Opcode::create_uctx);
+  if (!file.node().caps().devx) return EINVAL;
+  if (int error = create.run(file.device())) return error;
+  *uid = static_cast<std::uint16_t>(create.out().get<prm::CreateUctxOut::uid>());
+  return 0;
+}
 
 void destroy_uctx(File& file) {
   Command<prm::DestroyUctxIn, prm::DestroyUctxOut> destroy(prm::Opcode::destroy_uctx);

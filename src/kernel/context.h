@@ -6,6 +6,9 @@
 
 namespace verbena::kernel {
 
+// Makes a DEVX identity. 0 or an errno.
+int create_uctx(File& file, std::uint16_t* uid);
+
 // Gives back the DEVX identity of a context.
 void destroy_uctx(File& file);
 

@@ -106,6 +106,7 @@ int write_query_device_ex(File& file, WriteCall& call) {
   const Caps& caps = file.node().caps();
   response.timestamp_mask = 0x7fffffffffffffffull;
   response.hca_core_clock = caps.frequency_khz;
+  response.max_dm_size = caps.max_memic;
   response.device_cap_flags_ex = response.base.device_cap_flags;
   if (caps.cq_moderation) {
     response.cq_moderation_caps.max_cq_moderation_count = kMaxCqCount;

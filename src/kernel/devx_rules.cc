@@ -81,6 +81,12 @@ constexpr UseRow kQueries[] = {
     {Opcode::query_q_counter, Opcode::alloc_q_counter},
     {Opcode::query_modify_header_context, Opcode::alloc_modify_header_context},
     {Opcode::query_packet_reformat_context, Opcode::alloc_packet_reformat_context},
+    {Opcode::query_flow_table, Opcode::create_flow_table},
+    {Opcode::query_flow_group, Opcode::create_flow_group},
+    {Opcode::query_flow_table_entry, Opcode::set_flow_table_entry},
+    {Opcode::query_flow_counter, Opcode::alloc_flow_counter},
+    {Opcode::query_scheduling_element, Opcode::create_scheduling_element},
+    {Opcode::query_l2_table_entry, Opcode::set_l2_table_entry},
     {Opcode::query_qp, Opcode::create_qp},
     {Opcode::query_srq, Opcode::create_srq},
     {Opcode::query_xrc_srq, Opcode::create_xrc_srq},
@@ -107,7 +113,12 @@ constexpr UseRow kModifies[] = {
     {Opcode::sqerr2rts_qp, Opcode::create_qp},
     {Opcode::qp_2err, Opcode::create_qp},
     {Opcode::qp_2rst, Opcode::create_qp},
-    {Opcode::arm_rq, Opcode::create_srq},
+    {Opcode::modify_flow_table, Opcode::create_flow_table},
+    {Opcode::set_flow_table_entry, Opcode::set_flow_table_entry},
+    {Opcode::modify_scheduling_element, Opcode::create_scheduling_element},
+    {Opcode::add_vxlan_udp_dport, Opcode::add_vxlan_udp_dport},
+    {Opcode::set_l2_table_entry, Opcode::set_l2_table_entry},
+    {Opcode::arm_rq, Opcode::create_rq},
     {Opcode::arm_xrc_srq, Opcode::create_xrc_srq},
     {Opcode::arm_dct_for_key_violation, Opcode::create_dct},
     {Opcode::arm_xrq, Opcode::create_xrq},
@@ -134,6 +145,9 @@ std::uint16_t type_of(Mailbox in) {
   return static_cast<std::uint16_t>(prm::ConstView<InHead>(in.data()).get<InHead::obj_type>());
 }
 
+// Commands for another function go through that function's own driver.
+bool is_tunnelled(Mailbox in) { return prm::ConstView<InHead>(in.data()).get<InHead::vhca_tunnel_id>() != 0; }
+
 const CreateRow* create_row(Opcode kind) {
   const auto* row = std::ranges::find(kCreates, kind, &CreateRow::create);
   return row == std::end(kCreates) ? nullptr : row;
@@ -151,7 +165,7 @@ template <std::size_t N>
 std::optional<ObjectId> named_object(const UseRow (&rows)[N], Mailbox in) {
   const Opcode opcode = opcode_of(in);
   const auto* row = std::ranges::find(rows, opcode, &UseRow::opcode);
-  if (row == std::end(rows)) return std::nullopt;
+  if (row == std::end(rows) || is_tunnelled(in)) return std::nullopt;
   ObjectId id{row->kind, 0, 0};
   if (opcode == Opcode::query_q_counter)
     id.number = field<prm::QueryQCounterIn, prm::QueryQCounterIn::counter_set_id>(in);
@@ -185,6 +199,7 @@ bool is_one_of(const Opcode (&list)[N], Opcode opcode) {
 
 bool is_object_create(Mailbox in) {
   const Opcode opcode = opcode_of(in);
+  if (is_tunnelled(in)) return false;
   if (opcode == Opcode::create_psv) return field<prm::CreatePsvIn, prm::CreatePsvIn::num_psv>(in) == 1;
   // op_mod 0 enters a rule, 1 changes it.
   if (opcode == Opcode::set_flow_table_entry) return type_of(in) == 0;
@@ -192,7 +207,10 @@ bool is_object_create(Mailbox in) {
 }
 
 std::optional<ObjectId> queried_object(Mailbox in) { return named_object(kQueries, in); }
-std::optional<ObjectId> modified_object(Mailbox in) { return named_object(kModifies, in); }
+std::optional<ObjectId> modified_object(Mailbox in) {
+  if (opcode_of(in) == Opcode::set_flow_table_entry && type_of(in) != 1) return std::nullopt;
+  return named_object(kModifies, in);
+}
 
 bool is_general_command(Mailbox in) {
   const auto opcode = opcode_of(in);

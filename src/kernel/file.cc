@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -18,6 +19,7 @@
 #include "kernel/context.h"
 #include "kernel/cq.h"
 #include "kernel/devx.h"
+#include "kernel/ib.h"
 #include "kernel/method.h"
 #include "kernel/qp.h"
 #include "prm/doorbell.h"
@@ -30,11 +32,19 @@ namespace {
 constexpr off_t kFileBytes = off_t{1} << 37;
 
 // Offsets of UAR objects, as mlx5_ib lays them out: page offset = (index >> 8) << 16 | command << 8 | index & 0xff.
-constexpr std::uint64_t kUarCommand = 9;
+constexpr std::uint64_t kUarCommand = 9, kDeviceMemoryCommand = MLX5_IB_MMAP_DEVICE_MEM, kVirtioCommand = 10;
+
+std::uint64_t mapping_offset(std::uint64_t command, std::uint64_t index) {
+  return ((index >> 8) << 16 | command << 8 | (index & 0xff)) * kPageSize;
+}
+
+// Where the handles of a forked child begin: far from any of its parent's.
+constexpr std::uint32_t kHeirHandles = 1u << 20;
 
 // Order in which a dying context's objects go: what stands on others first.
 constexpr std::uint16_t kReleaseOrder[] = {UVERBS_OBJECT_QP, UVERBS_OBJECT_MW, UVERBS_OBJECT_SRQ, UVERBS_OBJECT_CQ,
-                                           UVERBS_OBJECT_AH, UVERBS_OBJECT_MR, MLX5_IB_OBJECT_DEVX_UMEM,
+                                           UVERBS_OBJECT_AH, UVERBS_OBJECT_MR, UVERBS_OBJECT_DM, MLX5_IB_OBJECT_VAR,
+                                           MLX5_IB_OBJECT_DEVX_UMEM,
                                            MLX5_IB_OBJECT_UAR, UVERBS_OBJECT_PD};
 
 std::uint32_t number_of(const Object& object) {
@@ -71,6 +81,17 @@ bool record_changed(Object& object) {
   return second_word_changed(qp.doorbell, &qp.seen_doorbell);
 }
 
+// A second mapping of shared memory that this process has mapped already.
+void* map_again(void* memory, void* addr, std::size_t length, int prot, int flags) {
+  const bool fixed = flags & MAP_FIXED;
+  void* mapped = fixed ? mremap(memory, 0, length, MREMAP_MAYMOVE | MREMAP_FIXED, addr)
+                       : mremap(memory, 0, length, MREMAP_MAYMOVE);
+  if (mapped == MAP_FAILED) return mapped;
+  if (!mprotect(mapped, length, prot)) return mapped;
+  munmap(mapped, length);
+  return MAP_FAILED;
+}
+
 bool is_send_queue(const Object& object) {
   return object.cls == UVERBS_OBJECT_QP ||
          (object.cls == MLX5_IB_OBJECT_DEVX_OBJ &&
@@ -92,6 +113,20 @@ std::shared_ptr<File> File::open(std::shared_ptr<Node> node) {
   if (file->memory_ < 0) return nullptr;
   file->dev_ = st.st_dev;
   file->ino_ = st.st_ino;
+  return file;
+}
+
+std::shared_ptr<File> File::inherit(std::shared_ptr<Node> node, const File& parents) {
+  auto file = open(std::move(node));
+  if (!file) return nullptr;
+  ::close(file->user_);
+  file->user_ = -1;
+  file->dev_ = parents.dev_;
+  file->ino_ = parents.ino_;
+  file->context_ = parents.context_;
+  file->context_.uid = 0;
+  if (parents.context_.uid && create_uctx(*file, &file->context_.uid)) return nullptr;
+  file->objects_.start_at(kHeirHandles);
   return file;
 }
 
@@ -347,8 +382,25 @@ void File::remove_uar(std::uint64_t offset) {
 }
 
 std::uint64_t File::new_uar_offset() {
-  const std::uint64_t index = next_uar_++ & 0xffff;
-  return ((index >> 8) << 16 | kUarCommand << 8 | (index & 0xff)) * kPageSize;
+  return mapping_offset(kUarCommand, next_uar_++ & 0xffff);
+}
+
+std::uint64_t File::new_virtio_offset() { return mapping_offset(kVirtioCommand, next_virtio_++ & 0xffff); }
+
+bool File::add_device_memory(void* memory, std::size_t length, std::uint64_t* offset, std::uint16_t* index) {
+  for (unsigned tries = 0; tries <= 0xffff; ++tries) {
+    *index = static_cast<std::uint16_t>(next_memory_++);
+    *offset = mapping_offset(kDeviceMemoryCommand, *index);
+    if (std::ranges::any_of(mappings_, [&](const Mapping& m) { return m.offset == *offset; })) continue;
+    mappings_.push_back({*offset, true, length, memory});
+    return true;
+  }
+  return false;
+}
+
+std::uint16_t File::device_memory_index(std::uint64_t offset) {
+  const std::uint64_t page = offset / kPageSize;
+  return static_cast<std::uint16_t>((page >> 16) << 8 | (page & 0xff));
 }
 
 int File::fill_page(std::uint64_t offset, const void* data, std::size_t length) {
@@ -358,22 +410,25 @@ int File::fill_page(std::uint64_t offset, const void* data, std::size_t length) 
 
 void* File::mmap(void* addr, std::size_t length, int prot, int flags, std::int64_t offset) {
   int error = 0;
+  void* memory = nullptr;
   if (dead()) {
     error = EIO;
   } else {
     std::lock_guard guard(lock_);
     auto it = std::find_if(mappings_.begin(), mappings_.end(),
                            [offset](const Mapping& m) { return m.offset == static_cast<std::uint64_t>(offset); });
-    if (!context_.ready || it == mappings_.end() || length != kPageSize || !(flags & MAP_SHARED))
+    if (!context_.ready || it == mappings_.end() || length != it->length || !(flags & MAP_SHARED))
       error = EINVAL;
     else if (!it->writable && (prot & PROT_WRITE))
       error = EPERM;
+    else
+      memory = it->memory;
   }
   if (error) {
     errno = error;
     return MAP_FAILED;
   }
-  return ::mmap(addr, length, prot, flags, memory_, offset);
+  return memory ? map_again(memory, addr, length, prot, flags) : ::mmap(addr, length, prot, flags, memory_, offset);
 }
 
 }  // namespace verbena::kernel

@@ -28,6 +28,9 @@ class File {
  public:
   // Null with errno set.
   static std::shared_ptr<File> open(std::shared_ptr<Node> node);
+  // After fork, in the child: the same descriptors and user context over an attachment of the child's own. The parent's
+  // objects are not in it, and its handles are none of theirs.
+  static std::shared_ptr<File> inherit(std::shared_ptr<Node> node, const File& parents);
   ~File();
 
   // 0 or an errno.
@@ -93,6 +96,11 @@ class File {
   std::uint64_t new_uar_offset();
   // A new queue of DEVX: nothing but its records tells that the program gave it work.
   void watch_devx(std::uint32_t handle, std::uint32_t number);
+  // Makes device memory mappable: its offset in the file and its index in the command of such offsets. False: no index left.
+  bool add_device_memory(void* memory, std::size_t length, std::uint64_t* offset, std::uint16_t* index);
+  static std::uint16_t device_memory_index(std::uint64_t offset);
+  // The next free offset of a VAR object.
+  std::uint64_t new_virtio_offset();
   // Writes initial content into a mappable page.
   int fill_page(std::uint64_t offset, const void* data, std::size_t length);
 
@@ -101,6 +109,8 @@ class File {
   struct Mapping {
     std::uint64_t offset;
     bool writable;
+    std::size_t length = 4096;
+    void* memory = nullptr;  // what is mapped, if that is not a page of the file
   };
   struct Watched {
     std::uint16_t cls;
@@ -134,7 +144,7 @@ class File {
   std::vector<Mapping> mappings_;
   std::vector<Watched> watched_;
   std::vector<UarPage> uars_;
-  std::uint32_t next_uar_ = 0;
+  std::uint32_t next_uar_ = 0, next_memory_ = 0, next_virtio_ = 0;
   std::atomic<bool> watching_{false}, new_watch_{false}, dead_{false};
 };
 

@@ -67,6 +67,8 @@ std::span<const Method> qp_methods();
 std::span<const Method> srq_methods();
 std::span<const Method> ah_methods();
 std::span<const Method> uar_methods();
+std::span<const Method> dm_methods();
+std::span<const Method> var_methods();
 std::span<const Method> devx_general_methods();
 std::span<const Method> devx_object_methods();
 std::span<const Method> devx_umem_methods();

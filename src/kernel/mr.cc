@@ -116,6 +116,22 @@ int update_keys(File& file, Mr& mr, Pd& pd, const MrParams& params) {
   return file.device().update_mkey(mr.key, context, !mr.inner);
 }
 
+}  // namespace
+
+int create_memic_key(File& file, const Pd& pd, std::uint64_t address, std::uint64_t length, std::uint32_t access,
+                     std::uint32_t* key) {
+  MkeyRequest request(file, pd.pdn);
+  auto mkc = request.context();
+  prm::set_mkey_access_mode(mkc, prm::MkeyAccessMode::memic);
+  set_access(mkc, access, file.node().caps());
+  mkc.set<prm::Mkc::start_addr>(address);
+  mkc.set<prm::Mkc::len>(length);
+  mkc.set<prm::Mkc::umr_en>(0);
+  return request.run(key);
+}
+
+namespace {
+
 // ---- legacy commands ----
 
 int write_reg_mr(File& file, WriteCall& call) {
@@ -141,6 +157,7 @@ int write_rereg_mr(File& file, WriteCall& call) {
   Mr* mr = file.find<Mr>(cmd.mr_handle, UVERBS_OBJECT_MR, &error);
   if (!mr) return error;
   if (mr->users) return EBUSY;
+  if (mr->dm) return EINVAL;
   MrParams params{mr->start, mr->length, mr->iova, mr->access};
   if (cmd.flags & Rereg::access) {
     if ((error = check_access(cmd.access_flags))) return error;
@@ -262,6 +279,7 @@ int Mr::destroy(File& file) {
   if (int error = destroy_mkey(file, key)) return error;
   if (inner) destroy_mkey(file, inner);
   --pd->users;
+  if (dm) --dm->users;
   return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <rdma/ib_user_ioctl_cmds.h>
 
 #include "kernel/command.h"
+#include "kernel/dm.h"
 #include "kernel/file.h"
 #include "kernel/pd.h"
 #include "prm/mkey.h"
@@ -34,12 +35,16 @@ class MkeyRequest {
   Command<prm::CreateMkeyIn, prm::CreateMkeyOut> command_;
 };
 int destroy_mkey(File& file, std::uint32_t key);
+// A key over device memory at `address` of the BAR; it counts from zero.
+int create_memic_key(File& file, const Pd& pd, std::uint64_t address, std::uint64_t length, std::uint32_t access,
+                     std::uint32_t* key);
 
 struct Mr : Object {
   Mr() : Object(UVERBS_OBJECT_MR) {}
   int destroy(File& file) override;
 
   Pd* pd = nullptr;
+  Dm* dm = nullptr;            // of device memory
   std::uint32_t key = 0;       // lkey and rkey
   std::uint32_t inner = 0;     // key of the memory itself if it has another address in the region; 0: none
   std::uint64_t start = 0, length = 0, iova = 0;

@@ -13,6 +13,7 @@
 
 #include "device/device.h"
 #include "device/profile.h"
+#include "kernel/bar.h"
 #include "kernel/caps.h"
 #include "kernel/events.h"
 #include "support/result.h"
@@ -62,6 +63,9 @@ class Node {
   std::uint8_t next_key_variant() { return key_variant_.fetch_add(1, std::memory_order_relaxed); }
   // The queue counter set of this process's queue pairs; 0 if the device has none to give.
   std::uint32_t counter_set() const { return counter_set_; }
+  // Pages of the BAR, for all contexts together.
+  BarPages& memic_pages() { return memic_pages_; }
+  BarPages& virtio_pages() { return virtio_pages_; }
   // The UAR that the kernel's own rings use.
   std::uint32_t kernel_uar() const { return uar_; }
 
@@ -81,6 +85,7 @@ class Node {
   unsigned vectors_ = 1;
   Caps caps_;
   EventRegistry events_;
+  BarPages memic_pages_, virtio_pages_;
   std::uint32_t uar_ = 0, counter_set_ = 0;
   std::mutex lock_;
   // By interrupt: 0 is the asynchronous one, vector v has v + 1. Never freed while the node lives.

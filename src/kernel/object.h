@@ -36,7 +36,11 @@ class HandleTable {
   // Null if there is none, or if it is of another class (*error says which: ENOENT, EINVAL).
   Object* find(std::uint32_t handle, std::uint16_t cls, int* error) const;
   // Of any class; null if there is none.
-  Object* find(std::uint32_t handle) const { return handle < slots_.size() ? slots_[handle].get() : nullptr; }
+  Object* find(std::uint32_t handle) const {
+    return handle >= first_ && handle - first_ < slots_.size() ? slots_[handle - first_].get() : nullptr;
+  }
+  // The lowest handle from now on; of an empty table.
+  void start_at(std::uint32_t first) { first_ = first; }
   void remove(std::uint32_t handle);
   // Handles of one class, ascending.
   std::vector<std::uint32_t> of_class(std::uint16_t cls) const;
@@ -44,6 +48,7 @@ class HandleTable {
   std::size_t size() const { return count_; }
 
  private:
+  std::uint32_t first_ = 0;
   std::vector<std::unique_ptr<Object>> slots_;
   std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> free_;
   std::size_t count_ = 0;

@@ -6,11 +6,19 @@
 
 namespace verbena::kernel {
 
-bool may_use_raw_packets() {
+namespace {
+
+bool has_capability(unsigned capability) {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3]{};
   if (syscall(SYS_capget, &header, data)) return false;
-  return data[CAP_TO_INDEX(CAP_NET_RAW)].effective & CAP_TO_MASK(CAP_NET_RAW);
+  return data[CAP_TO_INDEX(capability)].effective & CAP_TO_MASK(capability);
 }
+
+}  // namespace
+
+bool may_use_raw_packets() { return has_capability(CAP_NET_RAW); }
+
+bool may_use_steering_memory() { return has_capability(CAP_SYS_RAWIO) && has_capability(CAP_NET_RAW); }
 
 }  // namespace verbena::kernel

@@ -7,4 +7,7 @@ namespace verbena::kernel {
 // CAP_NET_RAW, which raw packets and foreign source QP numbers need.
 bool may_use_raw_packets();
 
+// CAP_SYS_RAWIO and CAP_NET_RAW: memory of steering tables.
+bool may_use_steering_memory();
+
 }  // namespace verbena::kernel

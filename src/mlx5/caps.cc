@@ -35,6 +35,12 @@ void read_general(Context* context) {
   context->hca.rts2rts_qp_udp_sport = cap.get<Cap::rts2rts_qp_udp_sport>();
   context->hca.rts2rts_lag_tx_port_affinity = cap.get<Cap::rts2rts_lag_tx_port_affinity>();
   context->hca.qp_data_in_order = cap.get<Cap::qp_data_in_order>();
+  context->hca.general_obj_types = cap.get<Cap::general_obj_types>();
+  if (!cap.get<Cap::hca_cap_2>()) return;
+  const auto second = query_page(context, prm::CapType::general_2);
+  if (!second) return;
+  const auto cap_2 = second->sub<prm::QueryHcaCapOut::capability>().sub<prm::HcaCapUnion::cmd_hca_cap_2>();
+  context->hca.log_reserved_qpns = cap_2.get<prm::CmdHcaCap2::log_reserved_qpn_granularity>();
 }
 
 void read_pci_atomics(Context* context, ibv_pci_atomic_caps* out) {
@@ -66,6 +72,7 @@ void read_capabilities(Context* context) {
   if (query(context, nullptr, &attr, sizeof attr, &context->vendor)) return;
   context->atomic_cap = attr.orig_attr.atomic_cap;
   context->device_cap_flags = attr.orig_attr.device_cap_flags;
+  context->max_dm_size = attr.max_dm_size;
 }
 
 int query_device_ex(ibv_context* ibv, const ibv_query_device_ex_input* input, ibv_device_attr_ex* attr,

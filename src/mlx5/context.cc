@@ -7,6 +7,7 @@
 #include "mlx5/environment.h"
 #include "mlx5/heap.h"
 #include "mlx5/ops.h"
+#include "mlx5/dv/reserved_qpn.h"
 #include "mlx5/uar.h"
 
 namespace verbena::mlx5 {
@@ -18,6 +19,7 @@ constexpr std::uint8_t kCqeVersion1 = 1;  // CQEs carry the user index
 
 void free_context(verbs::Context* base) {
   auto* context = static_cast<Context*>(base);
+  context->reserved_qpns.reset();
   release_uars(context);
   unmap_clocks(context);
   context->db_pages.clear(context);
@@ -44,6 +46,11 @@ constexpr verbs::Ops kOps = {
     .alloc_mw = alloc_mw,
     .dealloc_mw = dealloc_mw,
     .bind_mw = bind_mw,
+    .alloc_dm = alloc_dm,
+    .free_dm = free_dm,
+    .reg_dm_mr = reg_dm_mr,
+    .import_dm = import_dm,
+    .unimport_dm = unimport_dm,
     .import_mr = import_mr,
     .unimport_mr = unimport_mr,
     .import_pd = import_pd,
@@ -91,6 +98,7 @@ Context* make_context(verbs::Device* device, int cmd_fd) {
   context->no_blueflame = environment::shut_up_blueflame();
   context->heap = &Heap::of(device->backend, cmd_fd);
   context->pending = &kNothingPending;
+  context->reserved_qpns = std::make_shared<ReservedQpns>(context);
   return context;
 }
 

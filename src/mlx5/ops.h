@@ -33,9 +33,16 @@ int advise_mr(ibv_pd*, ibv_advise_mr_advice, std::uint32_t flags, ibv_sge*, std:
 ibv_mr* alloc_null_mr(ibv_pd*);
 ibv_mr* import_mr(ibv_pd*, std::uint32_t handle);
 void unimport_mr(ibv_mr*);
+ibv_mr* reg_dm_mr(ibv_pd*, ibv_dm*, std::uint64_t offset, std::size_t length, unsigned access);
 ibv_mw* alloc_mw(ibv_pd*, ibv_mw_type);
 int dealloc_mw(ibv_mw*);
 int bind_mw(ibv_qp*, ibv_mw*, ibv_mw_bind*);
+
+// dm.cc
+ibv_dm* alloc_dm(ibv_context*, ibv_alloc_dm_attr*);
+int free_dm(ibv_dm*);
+ibv_dm* import_dm(ibv_context*, std::uint32_t handle);
+void unimport_dm(ibv_dm*);
 
 // cq.cc, poll.cc
 ibv_cq* create_cq(ibv_context*, int cqe, ibv_comp_channel*, int vector);

@@ -11,6 +11,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct Context;
 struct Cq;
 class Heap;
 struct Qp;
+struct ReservedQpns;
 struct Srq;
 
 // One doorbell register of a UAR page. Several QPs may share it, then `lock` keeps their writes apart.
@@ -216,7 +218,11 @@ struct Context : verbs::Context {
     std::uint8_t num_lag_ports = 0;
     bool lag_tx_port_affinity = false, rts2rts_qp_udp_sport = false, rts2rts_lag_tx_port_affinity = false;
     std::uint32_t qp_data_in_order = 0;
+    std::uint64_t general_obj_types = 0;
+    std::uint32_t log_reserved_qpns = 0;
   } hca;
+  std::size_t max_dm_size = 0;
+  std::shared_ptr<ReservedQpns> reserved_qpns;
   std::array<std::uint8_t, 2> link_layer = {};
   std::array<std::uint8_t, 2> port_flags = {};
 

@@ -1,5 +1,6 @@
 // The Backend table of the embedded device (uverbs/backend.h): system calls answered in process.
 #include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_verbs.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -92,8 +93,22 @@ int open_device(int index) {
   return Runtime::get().open(static_cast<unsigned>(index));
 }
 
+// Requests that name no object of the process that opened the descriptor: a forked child may make them.
+bool stands_alone(const ib_uverbs_ioctl_hdr& request) {
+  if (request.object_id == UVERBS_OBJECT_DM) return request.method_id == UVERBS_METHOD_DM_ALLOC;
+  if (request.object_id != UVERBS_OBJECT_DEVICE) return false;
+  if (request.method_id != UVERBS_METHOD_INVOKE_WRITE) return request.method_id != UVERBS_METHOD_GET_CONTEXT;
+  if (request.num_attrs > (request.length - sizeof request) / sizeof(ib_uverbs_attr)) return false;  // to be refused
+  constexpr std::uint64_t query_ex = IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_EX_CMD_QUERY_DEVICE;
+  for (unsigned i = 0; i < request.num_attrs; ++i)
+    if (request.attrs[i].attr_id == UVERBS_ATTR_WRITE_CMD)
+      return request.attrs[i].data == query_ex || request.attrs[i].data == IB_USER_VERBS_CMD_QUERY_DEVICE;
+  return false;
+}
+
 int ioctl_device(int fd, ib_uverbs_ioctl_hdr* request) {
   auto file = Runtime::get().file(fd);
+  if (file && file->dead() && request && stands_alone(*request)) file = Runtime::get().heir(fd);
   int error = file ? file->ioctl(request) : EBADF;
   if (file && file->take_new_watch()) Watcher::get().watch(file);
   if (!error) return 0;

@@ -78,6 +78,24 @@ std::shared_ptr<kernel::File> Runtime::file(int fd) {
   return find_locked(fd);
 }
 
+std::shared_ptr<kernel::File> Runtime::heir(int fd) {
+  const auto parents = file(fd);
+  if (!parents || !parents->dead()) return parents;
+  auto node = this->node(parents->node().index());
+  if (!node) {
+    errno = node.error().code;
+    return nullptr;
+  }
+  auto own = kernel::File::inherit(*node, *parents);
+  if (!own) return nullptr;
+  std::lock_guard guard(lock_);
+  const auto now = find_locked(fd);
+  if (now != parents) return now;  // another thread was faster
+  std::replace(files_.begin(), files_.end(), parents, own);
+  std::erase_if(by_fd_, [&](const auto& entry) { return entry.second == parents; });
+  return own;
+}
+
 // Whether the program still holds a descriptor of `file`; the file itself holds one, which does not count.
 bool Runtime::has_other_descriptor(const kernel::File& file) const {
   DIR* dir = opendir("/proc/self/fd");

@@ -31,6 +31,9 @@ class Runtime {
   // The open file behind a descriptor or a dup of it; null if it is not one of ours.
   std::shared_ptr<kernel::File> file(int fd);
 
+  // In a forked child, the same over an attachment of its own; null with errno.
+  std::shared_ptr<kernel::File> heir(int fd);
+
   void* alloc_dma(int fd, std::size_t length);
   void free_dma(void* addr, std::size_t length);
 

@@ -91,8 +91,20 @@ def capture_cases(bench, folder):
         yield case(f"capture: {name}", problem, ends[1].seconds, shown)
 
 
+def example_cases(bench, folder):
+    path = pathlib.Path(folder) / "udp_sport.pcapng"
+    end = bench.run([str(bench.build / "bin" / "examples" / "udp_sport")], seconds=30, capture=path)
+    problem = "" if end.code == 0 else end.ending()
+    if not problem:
+        # A SEND leaves after each change, by the port that was set.
+        sent = dissect(path, "-Y", "infiniband.bth.opcode == 4", "-T", "fields", "-e", "udp.srcport")
+        problem = "" if len(sent) == 3 and sent[1:] == [str(0xc222), str(0xc333)] else f"UDP source ports {sent}"
+    yield case("example: udp_sport", problem, end.seconds)
+
+
 def run(quick, preset):
     del quick  # short in any case
     with Bench(preset) as bench, tempfile.TemporaryDirectory() as folder:
         yield from usage_cases(bench)
         yield from capture_cases(bench, folder)
+        yield from example_cases(bench, folder)

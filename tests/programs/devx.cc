@@ -112,9 +112,9 @@ void cq_overrun(World* w) {
   b.connect(a.qpn);
   CHECK(!subscribe(channel, a.cq, number(prm::EventType::cq_error), 5));
   // The CQ holds 32: completions that nobody takes.
-  for (unsigned i = 0; i < 40; ++i) {
+  for (unsigned i = 0; i < 34; ++i) {
     a.post(prm::WqeOpcode::rdma_write, 16, reinterpret_cast<std::uintptr_t>(b.data()), b.mr->rkey, false);
-    usleep(200);
+    a.wait_for_device();
   }
   CHECK(readable(channel->fd, 5000));
   Event event{};

@@ -214,6 +214,15 @@ struct Queues {
     store_be32(memory + kCqDbr, ++ci & 0xffffff);
     return prm::ConstView<prm::Cqe64>(cqe);
   }
+  // Until the device has executed what was posted, 1 s at most.
+  void wait_for_device() {
+    QueryQp query(prm::Opcode::query_qp);
+    query.in.set<prm::QueryQpIn::qpn>(qpn);
+    for (const double end = now_ms() + 1000; now_ms() < end;) {
+      CHECK(!query.query(qp));
+      if (query.out.sub<prm::QueryQpOut::qpc>().get<prm::Qpc::hw_sq_wqebb_counter>() == sq_pi) return;
+    }
+  }
   void arm() const {
     store_be32(memory + kCqDbr + 4, ci & 0xffffff);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);

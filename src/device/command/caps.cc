@@ -3,11 +3,17 @@
 #include <algorithm>
 #include <bit>
 
+#include "device/command/memic.h"
+#include "device/command/state.h"
+#include "prm/general_object.h"
+
 namespace verbena::device::command {
 namespace {
 
 using prm::CapType;
 using prm::CmdHcaCap;
+
+constexpr std::uint64_t kVirtioBarStart = 0x4000000;
 
 void general_limits(const Profile& p, const prm::View<CmdHcaCap>& cap) {
   const Limits& l = p.limits;
@@ -46,7 +52,10 @@ void general_port(const CapFacts& facts, const prm::View<CmdHcaCap>& cap) {
 }
 
 void general_features(const Profile& p, const prm::View<CmdHcaCap>& cap) {
-  cap.set<CmdHcaCap::hca_cap_2>(1).set<CmdHcaCap::event_cap>(1);
+  cap.set<CmdHcaCap::hca_cap_2>(1).set<CmdHcaCap::event_cap>(1).set<CmdHcaCap::device_memory>(1);
+  const auto type_bit = [](prm::GeneralObjectType type) { return 1ull << static_cast<unsigned>(type); };
+  cap.set<CmdHcaCap::general_obj_types>(type_bit(prm::GeneralObjectType::reserved_qpn) |
+                                        type_bit(prm::GeneralObjectType::virtio_net_q));
   cap.set<CmdHcaCap::rc>(1).set<CmdHcaCap::uc>(1).set<CmdHcaCap::ud>(1);
   cap.set<CmdHcaCap::roce>(1).set<CmdHcaCap::atomic>(1);
   cap.set<CmdHcaCap::pkv>(1).set<CmdHcaCap::qkv>(1);
@@ -97,6 +106,27 @@ void roce_page(const Profile& p, const prm::View<prm::HcaCapUnion>& page) {
   cap.set<RoceCap::roce_address_table_size>(p.gid_table_size);
 }
 
+void general_2_page(const prm::View<prm::HcaCapUnion>& page) {
+  page.sub<prm::HcaCapUnion::cmd_hca_cap_2>().set<prm::CmdHcaCap2::log_reserved_qpn_granularity>(kLogReservedQpns);
+}
+
+void device_memory_page(const prm::View<prm::HcaCapUnion>& page) {
+  using prm::DeviceMemCap;
+  const auto cap = page.sub<prm::HcaCapUnion::device_mem_cap>();
+  cap.set<DeviceMemCap::memic>(1).set<DeviceMemCap::log_min_memic_alloc_size>(std::bit_width(kMemicGranule) - 1);
+  cap.set<DeviceMemCap::log_max_memic_addr_alignment>(kMemicMaxAlignment);
+  cap.set<DeviceMemCap::memic_bar_start_addr>(kMemicBarStart).set<DeviceMemCap::memic_bar_size>(kMemicBarBytes);
+  cap.set<DeviceMemCap::max_memic_size>(kMemicBytes);
+}
+
+// Doorbell pages of virtio queues exist, the queues do not.
+void virtio_page(const prm::View<prm::HcaCapUnion>& page) {
+  using prm::VirtioEmulationCap;
+  const auto cap = page.sub<prm::HcaCapUnion::virtio_emulation_cap>();
+  cap.set<VirtioEmulationCap::log_doorbell_stride>(12).set<VirtioEmulationCap::log_doorbell_bar_size>(22);
+  cap.set<VirtioEmulationCap::doorbell_bar_offset>(kVirtioBarStart);
+}
+
 // Events that user contexts may subscribe to.
 void event_page(const prm::View<prm::HcaCapUnion>& page) {
   using prm::DeviceEventCap;
@@ -123,14 +153,21 @@ bool fill_capability_page(const CapFacts& facts, CapType type, prm::View<prm::Hc
     case CapType::device_event:
       event_page(page);
       return true;
+    case CapType::general_2:
+      general_2_page(page);
+      return true;
+    case CapType::device_mem:
+      device_memory_page(page);
+      return true;
+    case CapType::vdpa_emulation:
+      virtio_page(page);
+      return true;
     // Pages that exist and say "nothing of this".
     case CapType::ethernet_offloads:
     case CapType::odp:
     case CapType::flow_table:
     case CapType::qos:
-    case CapType::device_mem:
     case CapType::crypto:
-    case CapType::general_2:
       return true;
     default:
       return false;

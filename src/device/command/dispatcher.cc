@@ -67,6 +67,8 @@ const Registry& registry() {
     add_counter_commands(r);
     add_register_commands(r);
     add_lag_commands(r);
+    add_memic_commands(r);
+    add_general_commands(r);
     return r;
   }();
   return all;

@@ -19,5 +19,7 @@ void add_roce_commands(Registry& r);      // roce_commands.cc
 void add_counter_commands(Registry& r);   // counter_commands.cc
 void add_register_commands(Registry& r);  // register_commands.cc
 void add_lag_commands(Registry& r);       // lag_commands.cc
+void add_memic_commands(Registry& r);     // memic_commands.cc
+void add_general_commands(Registry& r);   // general_commands.cc
 
 }  // namespace verbena::device::command

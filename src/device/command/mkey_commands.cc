@@ -47,9 +47,9 @@ Outcome check_features(const Call<In, prm::CreateMkeyOut>& call, const prm::Cons
     case Mode::mtt:
     case Mode::klms:
     case Mode::ksm:
+    case Mode::memic:
       return {};
     case Mode::sw_icm:
-    case Mode::memic:
       return refuse(Syndrome::mkey_device_memory);
   }
   return refuse(Syndrome::mkey_access_mode);
@@ -105,7 +105,22 @@ Outcome place_in_umem(State& state, const Call<In, prm::CreateMkeyOut>& call, Mk
   return {};
 }
 
-Outcome fill(State& state, const Call<In, prm::CreateMkeyOut>& call, MkeyContext& key, std::uint32_t* umem_id) {
+// Device memory counts from zero; start_addr says where in the BAR it lies.
+Outcome place_in_memic(State& state, MkeyContext& key, std::uint64_t* area) {
+  if (!state.memic.holding(key.start, key.length, area)) return refuse(Syndrome::mkey_memic);
+  key.mode = MkeyMode::pa;
+  key.translations = reinterpret_cast<std::uint64_t>(state.memic.at(key.start));
+  key.start = 0;
+  return {};
+}
+
+// What a key lies in, to be counted as used.
+struct Ground {
+  std::uint32_t umem = Backing::kNone;
+  std::uint64_t memic = 0;
+};
+
+Outcome fill(State& state, const Call<In, prm::CreateMkeyOut>& call, MkeyContext& key, Ground* ground) {
   const auto mkc = call.in.sub<In::memory_key_mkey_entry>();
   const Mode mode = prm::mkey_access_mode(mkc);
   key.pdn = mkc.get<Mkc::pd>();
@@ -119,7 +134,11 @@ Outcome fill(State& state, const Call<In, prm::CreateMkeyOut>& call, MkeyContext
   if (call.in.get<In::mkey_umem_valid>()) {
     if (mode != Mode::mtt) return refuse(Syndrome::mkey_umem_mode);
     if (mkc.get<Mkc::length64>()) return refuse(Syndrome::mkey_length64_mode);
-    return place_in_umem(state, call, key, umem_id);
+    return place_in_umem(state, call, key, &ground->umem);
+  }
+  if (mode == Mode::memic) {
+    if (mkc.get<Mkc::length64>()) return refuse(Syndrome::mkey_length64_mode);
+    return place_in_memic(state, key, &ground->memic);
   }
   if (mode == Mode::pa) {
     if (!mkc.get<Mkc::length64>() && key.start + key.length < key.start) return refuse(Syndrome::mkey_range);
@@ -152,8 +171,8 @@ Outcome create_mkey(State& state, const Call<In, prm::CreateMkeyOut>& call) {
 
   MkeyContext* key = state.nic.alloc_mkey();
   if (!key) return refuse(Syndrome::mkey_none_left);
-  std::uint32_t umem_id = Backing::kNone;
-  if (auto ok = fill(state, call, *key, &umem_id); !ok) {
+  Ground ground;
+  if (auto ok = fill(state, call, *key, &ground); !ok) {
     state.nic.free_mkey(*key);
     return ok;
   }
@@ -161,12 +180,14 @@ Outcome create_mkey(State& state, const Call<In, prm::CreateMkeyOut>& call) {
   key->key.store(index << 8 | mkc.get<Mkc::mkey_7_0>(), std::memory_order_relaxed);
   MkeyRecord& record = state.mkeys.create(index, call.uid);
   std::memcpy(record.context.data(), mkc.data(), Mkc::size);
-  record.umem = umem_id;
+  record.umem = ground.umem;
+  record.memic = ground.memic;
   record.table = key->translations;
   record.entries = key->entries;
   ++pd->uses;
-  if (umem_id != Backing::kNone) ++state.umems.find(umem_id)->uses;
-  if (key->mode == MkeyMode::pa && !mkc.get<Mkc::length64>()) {
+  if (ground.umem != Backing::kNone) ++state.umems.find(ground.umem)->uses;
+  if (ground.memic) ++state.memic.areas[ground.memic].uses;
+  if (key->mode == MkeyMode::pa && !mkc.get<Mkc::length64>() && !ground.memic) {
     record.memory_va = key->start + key->translations;
     record.memory_bytes = key->length;
     state.engine.registered(record.memory_va, record.memory_bytes);
@@ -198,6 +219,7 @@ Outcome query_mkey(State& state, const Call<prm::QueryMkeyIn, prm::QueryMkeyOut>
   const auto mkc = call.out.sub<prm::QueryMkeyOut::memory_key_mkey_entry>();
   std::memcpy(mkc.data(), (*record)->context.data(), Mkc::size);
   read_back(*key, mkc);
+  if ((*record)->memic) mkc.set<Mkc::start_addr>((*record)->context.get<Mkc::start_addr>());
   if (call.in.get<prm::QueryMkeyIn::pg_access>() && (*record)->entries) {
     const Translation* table = state.nic.table((*record)->table);
     auto* to = call.out.bytes<prm::QueryMkeyOut::bsf0_klm0_pas_mtt0_1>().data();
@@ -218,6 +240,8 @@ Outcome destroy_mkey(State& state, const Call<prm::DestroyMkeyIn, prm::DestroyMk
   if (!key) return refuse(Syndrome::mkey_missing);
   if (Pd* pd = state.pds.find((*record)->context.get<Mkc::pd>()); pd && pd->uses) --pd->uses;
   if (Umem* umem = state.umems.find((*record)->umem); umem && umem->uses) --umem->uses;
+  if (const auto it = state.memic.areas.find((*record)->memic); it != state.memic.areas.end() && it->second.uses)
+    --it->second.uses;
   state.nic.free_mkey(*key);
   if ((*record)->memory_bytes) state.engine.unregistered((*record)->memory_va, (*record)->memory_bytes);
   if ((*record)->entries) state.nic.free_table((*record)->table, (*record)->entries);

@@ -70,7 +70,7 @@
   X(0x060006, bad_param,      mkey_signature,        "mkc.bsf_en: signature offload is not supported (sho capability)") \
   X(0x060007, bad_param,      mkey_crypto,           "mkc.crypto_en: encryption offload is not supported (crypto capability)") \
   X(0x060008, bad_param,      mkey_ats,              "mkc.ma_translation_mode: address translation services are not supported (ats capability)") \
-  X(0x060009, bad_param,      mkey_device_memory,    "mkc.access_mode: device memory (MEMIC, SW_ICM) is not supported (device_memory capability)") \
+  X(0x060009, bad_param,      mkey_device_memory,    "mkc.access_mode: steering memory (SW_ICM) is not supported (device_memory capability)") \
   X(0x06000b, bad_param,      mkey_range,            "mkc.start_addr/len: the range wraps around the end of the address space") \
   X(0x06000c, bad_input_len,  mkey_table_short,      "translations_octword_actual_size: more entries than the input carries") \
   X(0x06000d, bad_param,      mkey_table_size,       "translations_octword_actual_size: more than mkc.translations_octword_size") \
@@ -206,7 +206,23 @@
   X(0x0f000b, bad_param,      pmtu_fixed,            "admin_mtu: the link's MTU comes from the profile") \
   X(0x0f000c, bad_param,      ppcnt_group,           "grp: the device keeps no counters of this group") \
   /* LAG */ \
-  X(0x100001, bad_sys_state,  lag_off,               "the ports are not bonded")
+  X(0x100001, bad_sys_state,  lag_off,               "the ports are not bonded") \
+  /* general objects */ \
+  X(0x110001, bad_param,      object_type,           "obj_type: this device has no objects of this type (general_obj_types capability)") \
+  X(0x110002, bad_resource,   object_missing,        "obj_id: no such object of this type, or it belongs to another uid") \
+  X(0x110003, bad_param,      object_range,          "log_obj_range: above log_reserved_qpn_granularity") \
+  X(0x110004, exceed_lim,     object_none_left,      "all QP numbers are in use") \
+  X(0x110005, bad_param,      object_body,           "reserved_qpn: reserved bits must be zero") \
+  X(0x110006, bad_op,         object_fixed,          "obj_type: objects of this type cannot be modified") \
+  X(0x110007, exceed_lim,     object_virtio,         "obj_type: there are no virtio queues (max_num_virtio_queues is 0)") \
+  /* device memory */ \
+  X(0x120001, bad_param,      memic_size,            "memic_size: multiples of 64 bytes, no more than range_size") \
+  X(0x120002, bad_param,      memic_range,           "range_start_addr/range_size: outside the window that memic_bar_start_addr and memic_bar_size name") \
+  X(0x120003, bad_param,      memic_alignment,       "log_memic_addr_alignment: above log_max_memic_addr_alignment") \
+  X(0x120004, no_resources,   memic_full,            "memic_size: not that much free in this range, or above max_memic_size with what is allocated") \
+  X(0x120005, bad_resource,   memic_missing,         "memic_start_addr/memic_size: no such allocation") \
+  X(0x120006, bad_res_state,  memic_busy,            "memic_start_addr: memory keys still lie in it") \
+  X(0x120007, bad_resource,   mkey_memic,            "mkc.start_addr/len: not inside one allocation of device memory")
 // clang-format on
 
 namespace verbena::device::command {

@@ -19,7 +19,8 @@ State::State(const Profile& p, Nic& n, Engine& e)
       cqs(counts),
       srqs(counts),
       qps(counts),
-      mkeys(counts) {
+      mkeys(counts),
+      reserved_qpns(counts) {
   nic_vport.view().set<prm::NicVportContext::roce_en>(1).set<prm::NicVportContext::mtu>(p.mtu);
   std::strncpy(node_description.data(), "verbena", node_description.size() - 1);
 }

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <vector>
 
+#include "device/command/memic.h"
 #include "device/command/outcome.h"
 #include "device/command/tables.h"
 #include "device/profile.h"
@@ -77,10 +78,17 @@ struct QpRecord : Owned {
 struct MkeyRecord : Owned {
   prm::Box<prm::Mkc> context;
   std::uint32_t umem = Backing::kNone;
+  std::uint64_t memic = 0;  // BAR address of the device memory it lies in; 0: none
   std::uint64_t table = 0;  // translation table in the slice; the shared context's copy is not trusted
   std::uint32_t entries = 0;
   std::uint64_t memory_va = 0, memory_bytes = 0;  // the user memory it reaches by address: what the engine was told of
 };
+
+// A run of QP numbers that no QP gets.
+struct ReservedQpns : Owned {
+  std::uint32_t log_range = 0;
+};
+inline constexpr std::uint32_t kLogReservedQpns = 6;
 
 struct State {
   State(const Profile& p, Nic& n, Engine& e);
@@ -107,6 +115,8 @@ struct State {
   Records<SrqRecord> srqs;
   Records<QpRecord> qps;
   Records<MkeyRecord> mkeys;
+  Records<ReservedQpns> reserved_qpns;
+  Memic memic;
 };
 
 // A uid that stands for "shared by all user contexts" (the driver's own counters and the like).

@@ -195,6 +195,14 @@ std::uint32_t Nic::qp_high_water() {
   std::lock_guard guard(alloc_mutex_);
   return qps_->high_water();
 }
+std::uint32_t Nic::reserve_qpns() {
+  std::lock_guard guard(alloc_mutex_);
+  return qps_->reserve();
+}
+void Nic::release_qpns(std::uint32_t first) {
+  std::lock_guard guard(alloc_mutex_);
+  qps_->release(first);
+}
 MkeyContext* Nic::alloc_mkey() {
   MkeyContext* mkey = alloc_context(*mkeys_, me_.slice->mkeys);
   if (mkey != nullptr) mkey->key.store(mkeys_->number(static_cast<std::uint32_t>(mkey - me_.slice->mkeys)) << 8);

@@ -153,6 +153,9 @@ class Nic : public NicMap {
   // Indices at and above this were never given out; for walks over all own QPs.
   std::uint32_t qp_high_water();
   MkeyContext* own_mkey(std::uint32_t index);  // key >> 8
+  // A block of QP numbers that no QP will get while it is reserved; its first number, or 0: none left.
+  std::uint32_t reserve_qpns();
+  void release_qpns(std::uint32_t first);
   std::uint32_t index_of(const QpContext& qp) const { return static_cast<std::uint32_t>(&qp - me_.slice->qps); }
 
   // ---- the DMA arena ----

@@ -37,14 +37,27 @@ class Nic::Numbers {
     return table_ == nullptr ? index : blocks_[index >> kLogBlock] << kLogBlock | (index & kLow);
   }
   std::uint32_t high_water() const { return next_; }
+  // A block that stands for no contexts; 0: none left.
+  std::uint32_t reserve() {
+    const auto block = claim(kNoContexts);
+    return block ? *block << kLogBlock : 0;
+  }
+  void release(std::uint32_t first) { table_[first >> kLogBlock].store(0, std::memory_order_release); }
 
   std::uint64_t backed = 0;  // bytes of the context array that have pages
 
  private:
   static constexpr std::uint32_t kLow = (1u << kLogBlock) - 1;
 
+  static constexpr std::uint32_t kNoContexts = 0xffff;  // as an index of a block it is past the end of every array
+
   bool claim() {
-    const std::uint32_t entry = (slot_ + 1) | static_cast<std::uint32_t>(blocks_.size()) << 16;
+    const auto block = claim(static_cast<std::uint32_t>(blocks_.size()));
+    if (block) blocks_.push_back(*block);
+    return block.has_value();
+  }
+  std::optional<std::uint32_t> claim(std::uint32_t index) {
+    const std::uint32_t entry = (slot_ + 1) | index << 16;
     std::uint32_t at = hint_->load(std::memory_order_relaxed);
     for (unsigned i = 0; i < kBlocks; ++i, ++at) {
       const std::uint32_t block = at % kBlocks;
@@ -58,10 +71,9 @@ class Nic::Numbers {
           !table_[block].compare_exchange_strong(expected, entry, std::memory_order_acq_rel))
         continue;
       hint_->store(block + 1, std::memory_order_relaxed);
-      blocks_.push_back(block);
-      return true;
+      return block;
     }
-    return false;
+    return std::nullopt;
   }
 
   std::uint32_t limit_, next_;

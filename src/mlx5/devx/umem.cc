@@ -1,5 +1,7 @@
 // DEVX user memory: what queues and memory keys of the program's own commands lie in.
 
+#include "mlx5/devx/umem.h"
+
 #include <rdma/mlx5_user_ioctl_cmds.h>
 
 #include <memory>
@@ -13,19 +15,11 @@ namespace {
 using namespace verbena;
 using namespace verbena::mlx5;
 
-struct Umem {
-  mlx5dv_devx_umem dv;  // first: what the program holds
-  Context* context;
-  void* addr;
-  std::size_t size;
-  std::uint32_t handle;
-};
-
 // The first registration call had no say about page sizes; kernels of its time do not know the attribute.
-Umem* reg(Context* context, const mlx5dv_devx_umem_in& in, bool with_page_sizes) {
+DevxUmem* reg(Context* context, const mlx5dv_devx_umem_in& in, bool with_page_sizes) {
   if (in.comp_mask & ~std::uint64_t{MLX5DV_UMEM_MASK_DMABUF}) return fail_null(EOPNOTSUPP);
   const bool dmabuf = in.comp_mask & MLX5DV_UMEM_MASK_DMABUF;
-  std::unique_ptr<Umem> umem(new (std::nothrow) Umem{{}, context, in.addr, in.size, 0});
+  std::unique_ptr<DevxUmem> umem(new (std::nothrow) DevxUmem{{}, context, in.addr, in.size, 0});
   if (!umem) return fail_null(ENOMEM);
   if (ibv_dontfork_range(in.addr, in.size)) return nullptr;
   uverbs::Bundle bundle(MLX5_IB_OBJECT_DEVX_UMEM, MLX5_IB_METHOD_DEVX_UMEM_REG);
@@ -49,7 +43,7 @@ Umem* reg(Context* context, const mlx5dv_devx_umem_in& in, bool with_page_sizes)
 // Any page size that the device has.
 constexpr std::uint64_t kAnyPageSize = ~std::uint64_t{0} & ~std::uint64_t{kUarPage - 1};
 
-mlx5dv_devx_umem* shown(Umem* umem) { return umem ? &umem->dv : nullptr; }
+mlx5dv_devx_umem* shown(DevxUmem* umem) { return umem ? &umem->dv : nullptr; }
 
 }  // namespace
 
@@ -73,7 +67,7 @@ VERBENA_MLX5_EXPORT mlx5dv_devx_umem* mlx5dv_devx_umem_reg_ex(ibv_context* ibv, 
 }
 
 VERBENA_MLX5_EXPORT int mlx5dv_devx_umem_dereg(mlx5dv_devx_umem* dv) {
-  auto* umem = reinterpret_cast<Umem*>(dv);
+  DevxUmem* umem = umem_of(dv);
   uverbs::Bundle bundle(MLX5_IB_OBJECT_DEVX_UMEM, MLX5_IB_METHOD_DEVX_UMEM_DEREG);
   bundle.in_object(MLX5_IB_ATTR_DEVX_UMEM_DEREG_HANDLE, umem->handle);
   if (int error = verbena_execute(umem->context, &bundle)) return error;

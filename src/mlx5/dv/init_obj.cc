@@ -1,5 +1,7 @@
 // mlx5dv_init_obj(): where the rings and doorbell records of an object are, for programs that write WQEs by hand.
 
+#include "mlx5/devx/object.h"
+#include "mlx5/dm.h"
 #include "mlx5/export.h"
 #include "mlx5/ops.h"
 
@@ -92,12 +94,29 @@ int describe(ibv_pd* ibpd, mlx5dv_pd* out) {
 }
 
 // The context all objects named in `type` must share the vendor of.
+int describe(ibv_dm* ibdm, mlx5dv_dm* out) {
+  const Dm* dm = dm_of(ibdm);
+  const std::uint64_t asked = out->comp_mask;
+  out->buf = dm->start;
+  out->length = dm->length;
+  if (asked & MLX5DV_DM_MASK_REMOTE_VA) out->remote_va = dm->remote_va;
+  out->comp_mask = asked & MLX5DV_DM_MASK_REMOTE_VA;
+  return 0;
+}
+
+int describe(const mlx5dv_devx_obj* object, mlx5dv_devx* out) {
+  out->handle = object->handle;
+  return 0;
+}
+
 ibv_context* any_context(const mlx5dv_obj* obj, std::uint64_t type) {
   if (type & MLX5DV_OBJ_QP) return obj->qp.in->context;
   if (type & MLX5DV_OBJ_CQ) return obj->cq.in->context;
   if (type & MLX5DV_OBJ_SRQ) return obj->srq.in->context;
   if (type & MLX5DV_OBJ_AH) return obj->ah.in->context;
   if (type & MLX5DV_OBJ_PD) return obj->pd.in->context;
+  if (type & MLX5DV_OBJ_DM) return obj->dm.in->context;
+  if (type & MLX5DV_OBJ_DEVX) return obj->devx.in->context->ibv();
   return nullptr;
 }
 
@@ -108,7 +127,7 @@ extern "C" {
 int verbena_init_obj_1_2(mlx5dv_obj* obj, std::uint64_t type);
 int verbena_init_obj_1_0(mlx5dv_obj* obj, std::uint64_t type);
 
-// Work queues, device memory and DEVX objects cannot exist yet: nothing makes them.
+// Work queues cannot exist yet: nothing makes them.
 VERBENA_MLX5_EXPORT int verbena_init_obj_1_2(mlx5dv_obj* obj, std::uint64_t type) {
   ibv_context* ibv = any_context(obj, type);
   if (!ibv || !mlx5_context(ibv)) return EOPNOTSUPP;
@@ -116,7 +135,9 @@ VERBENA_MLX5_EXPORT int verbena_init_obj_1_2(mlx5dv_obj* obj, std::uint64_t type
   if (type & MLX5DV_OBJ_QP) error = describe(obj->qp.in, obj->qp.out);
   if (!error && (type & MLX5DV_OBJ_CQ)) error = describe(obj->cq.in, obj->cq.out);
   if (!error && (type & MLX5DV_OBJ_SRQ)) error = describe(obj->srq.in, obj->srq.out);
-  if (!error && (type & (MLX5DV_OBJ_RWQ | MLX5DV_OBJ_DM | MLX5DV_OBJ_DEVX))) error = EOPNOTSUPP;
+  if (!error && (type & MLX5DV_OBJ_RWQ)) error = EOPNOTSUPP;
+  if (!error && (type & MLX5DV_OBJ_DM)) error = describe(obj->dm.in, obj->dm.out);
+  if (!error && (type & MLX5DV_OBJ_DEVX)) error = describe(obj->devx.in, obj->devx.out);
   if (!error && (type & MLX5DV_OBJ_AH)) error = describe(obj->ah.in, obj->ah.out);
   if (!error && (type & MLX5DV_OBJ_PD)) error = describe(obj->pd.in, obj->pd.out);
   return error;

@@ -13,30 +13,6 @@ namespace {
 using namespace verbena;
 using namespace verbena::mlx5;
 
-// What a refused command means to a caller who sees no mailbox.
-template <class Out>
-int errno_of(int error, const prm::Box<Out>& out) {
-  using prm::Status;
-  if (error != EREMOTEIO) return error;
-  switch (out.template get<typename Out::status>()) {
-    case Status::ok:
-      return 0;
-    case Status::resource_busy:
-      return EBUSY;
-    case Status::exceed_lim:
-      return ENOMEM;
-    case Status::no_resources:
-      return EAGAIN;
-    case Status::internal_err:
-    case Status::bad_sys_state:
-    case Status::bad_input_len:
-    case Status::bad_output_len:
-      return EIO;
-    default:
-      return EINVAL;
-  }
-}
-
 // RTS2RTS_QP with the one attribute that `fill` sets.
 template <class Fill>
 int change_in_rts(ibv_qp* qp, Fill fill) {
@@ -47,7 +23,7 @@ int change_in_rts(ibv_qp* qp, Fill fill) {
   fill(in);
   const int error =
       modify_qp_by_command(qp, in.data(), prm::Rts2rtsQpIn::size, out.data(), prm::Rts2rtsQpOut::size);
-  return errno_of(error, out);
+  return command_errno(error, out.data());
 }
 
 bool has_lag_port(const ibv_qp* qp) {
@@ -64,7 +40,7 @@ int query_lag(Context* context, LagPorts* ports) {
   prm::Box<prm::QueryLagOut> out;
   in.set<prm::QueryLagIn::opcode>(prm::Opcode::query_lag);
   const int error = general_command(context, in.data(), prm::QueryLagIn::size, out.data(), prm::QueryLagOut::size);
-  if (error) return errno_of(error, out);
+  if (error) return command_errno(error, out.data());
   const auto lag = std::as_const(out).view().sub<prm::QueryLagOut::ctx>();
   ports->bonded = lag.get<prm::Lagc::lag_state>() != 0;
   ports->active[0] = static_cast<std::uint8_t>(lag.get<prm::Lagc::tx_remap_affinity_1>());
@@ -78,7 +54,7 @@ int query_port_of(ibv_qp* qp, std::uint8_t* port) {
   in.set<prm::QueryQpIn::opcode>(prm::Opcode::query_qp);
   in.set<prm::QueryQpIn::qpn>(qp->qp_num);
   const int error = query_qp_by_command(qp, in.data(), prm::QueryQpIn::size, out.data(), prm::QueryQpOut::size);
-  if (error) return errno_of(error, out);
+  if (error) return command_errno(error, out.data());
   const auto qpc = std::as_const(out).view().sub<prm::QueryQpOut::qpc>();
   *port = static_cast<std::uint8_t>(qpc.get<prm::Qpc::lag_tx_port_affinity>());
   return 0;

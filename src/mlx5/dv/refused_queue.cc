@@ -15,8 +15,6 @@ VERBENA_MLX5_EXPORT int mlx5dv_modify_qp_sched_elem(ibv_qp*, const mlx5dv_sched_
   return refuse();
 }
 VERBENA_MLX5_EXPORT int mlx5dv_qp_cancel_posted_send_wrs(mlx5dv_qp_ex*, std::uint64_t) { return refuse(); }
-VERBENA_MLX5_EXPORT int mlx5dv_reserved_qpn_alloc(ibv_context*, std::uint32_t*) { return refuse(); }
-VERBENA_MLX5_EXPORT int mlx5dv_reserved_qpn_dealloc(ibv_context*, std::uint32_t) { return refuse(); }
 VERBENA_MLX5_EXPORT mlx5dv_sched_leaf* mlx5dv_sched_leaf_create(ibv_context*, const mlx5dv_sched_attr*) {
   return refuse_null();
 }

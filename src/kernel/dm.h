@@ -1,0 +1,22 @@
+// Device memory.
+// Threads: under the File's lock.
+#pragma once
+
+#include <rdma/ib_user_ioctl_cmds.h>
+
+#include "kernel/file.h"
+
+namespace verbena::kernel {
+
+struct Dm : Object {
+  Dm() : Object(UVERBS_OBJECT_DM) {}
+  int destroy(File& file) override;
+
+  std::uint64_t address = 0;  // in the BAR
+  std::uint64_t length = 0;   // as asked for
+  std::uint32_t bytes = 0;    // as allocated
+  std::uint32_t page = 0, pages = 0;
+  std::uint64_t offset = 0;  // of its mapping
+};
+
+}  // namespace verbena::kernel

@@ -1,0 +1,23 @@
+// Device memory, as the library knows it.
+// Threads: as the verbs manual allows.
+#pragma once
+
+#include "mlx5/types.h"
+
+namespace verbena::mlx5 {
+
+struct Dm : verbs::Dm {
+  void* mapping = nullptr;  // null: not mapped (steering memory)
+  char* start = nullptr;    // of the memory in it
+  std::size_t length = 0;
+  std::uint64_t remote_va = 0;
+};
+
+inline Dm* dm_of(ibv_dm* dm) { return verbs::derived<Dm>(dm); }
+
+// Allocates memory of one kind (mlx5_ib_uapi_dm_type). Null with errno.
+ibv_dm* alloc_dm_of(Context* context, const ibv_alloc_dm_attr& attr, std::uint32_t type);
+// Maps page `index` of the device memory that the kernel made mappable; null with errno.
+void* map_device_memory(Context* context, std::uint16_t index, std::size_t length);
+
+}  // namespace verbena::mlx5

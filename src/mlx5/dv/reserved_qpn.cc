@@ -1,0 +1,82 @@
+#include "mlx5/dv/reserved_qpn.h"
+
+#include <algorithm>
+#include <array>
+
+#include "mlx5/devx/command.h"
+#include "mlx5/export.h"
+#include "prm/general_object.h"
+
+namespace verbena::mlx5 {
+
+namespace {
+
+using Head = prm::GeneralObjInCmdHdr;
+constexpr std::size_t kBody = 16;  // of the object: reserved
+
+}  // namespace
+
+ReservedQpns::~ReservedQpns() {
+  for (const Block& block : blocks) mlx5dv_devx_obj_destroy(block.object);
+}
+
+int ReservedQpns::add_block() {
+  std::array<std::byte, Head::size + kBody> in{};
+  prm::Box<prm::GeneralObjOutCmdHdr> out;
+  prm::View<Head> head(in.data());
+  head.set<Head::opcode>(static_cast<std::uint16_t>(prm::Opcode::create_general_object));
+  head.set<Head::obj_type>(prm::GeneralObjectType::reserved_qpn);
+  head.set<Head::log_obj_range>(context->hca.log_reserved_qpns);
+  mlx5dv_devx_obj* object =
+      mlx5dv_devx_obj_create(context->ibv(), in.data(), in.size(), out.data(), prm::GeneralObjOutCmdHdr::size);
+  if (!object) return command_errno(errno, out.data());
+  Block block{object, out.get<prm::GeneralObjOutCmdHdr::obj_id>()};
+  block.used.resize(std::size_t{1} << context->hca.log_reserved_qpns);
+  blocks.push_back(std::move(block));
+  return 0;
+}
+
+int ReservedQpns::alloc(std::uint32_t* qpn) {
+  std::lock_guard guard(lock);
+  if (blocks.empty() || blocks.back().next == blocks.back().used.size())
+    if (int error = add_block()) return error;
+  Block& block = blocks.back();
+  block.used[block.next] = true;
+  ++block.users;
+  *qpn = block.first + block.next++;
+  return 0;
+}
+
+int ReservedQpns::free(std::uint32_t qpn) {
+  std::lock_guard guard(lock);
+  const auto block = std::ranges::find_if(
+      blocks, [qpn](const Block& b) { return qpn >= b.first && qpn - b.first < b.used.size(); });
+  if (block == blocks.end() || !block->used[qpn - block->first]) return EINVAL;
+  block->used[qpn - block->first] = false;
+  // A block goes when all its numbers were used and given back.
+  if (--block->users || block->next < block->used.size()) return 0;
+  mlx5dv_devx_obj_destroy(block->object);
+  blocks.erase(block);
+  return 0;
+}
+
+}  // namespace verbena::mlx5
+
+using namespace verbena;
+using namespace verbena::mlx5;
+
+extern "C" {
+
+VERBENA_MLX5_EXPORT int mlx5dv_reserved_qpn_alloc(ibv_context* ibv, std::uint32_t* qpn) {
+  Context* context = mlx5_context(ibv);
+  if (!context || !(context->hca.general_obj_types >> static_cast<unsigned>(prm::GeneralObjectType::reserved_qpn) & 1))
+    return EOPNOTSUPP;
+  return context->reserved_qpns->alloc(qpn);
+}
+
+VERBENA_MLX5_EXPORT int mlx5dv_reserved_qpn_dealloc(ibv_context* ibv, std::uint32_t qpn) {
+  Context* context = mlx5_context(ibv);
+  return context ? fail(context->reserved_qpns->free(qpn)) : EOPNOTSUPP;
+}
+
+}  // extern "C"

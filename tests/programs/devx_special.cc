@@ -1,0 +1,199 @@
+// What stands on DEVX or beside it: device memory, reserved QP numbers, virtio doorbell pages, sharing between contexts,
+// and what this device does not have.
+#include <sys/mman.h>
+
+#include <set>
+
+#include "devx_world.h"
+
+namespace {
+
+ibv_dm* alloc(World* w, std::size_t length, std::uint32_t log_align = 0) {
+  ibv_alloc_dm_attr attr = {};
+  attr.length = length;
+  attr.log_align_req = log_align;
+  errno = 0;
+  return ibv_alloc_dm(w->context, &attr);
+}
+
+std::size_t max_dm(World* w) {
+  ibv_device_attr_ex attr = {};
+  CHECK(!ibv_query_device_ex(w->context, nullptr, &attr));
+  return attr.max_dm_size;
+}
+
+// A peer writes into device memory, the program reads it through its mapping, and the other way round.
+void device_memory(World* w) {
+  CHECK(max_dm(w) == 131072);
+  ibv_dm* dm = alloc(w, 4000);
+  CHECK(dm);
+  constexpr int access = static_cast<int>(kAllAccess) | IBV_ACCESS_ZERO_BASED;
+  ibv_mr* mr = ibv_reg_dm_mr(w->pd, dm, 1024, 2048, access);
+  CHECK(mr);
+  char local[256], back[256];
+  Queues a(w), b(w);
+  a.connect(b.qpn);
+  b.connect(a.qpn);
+  std::memset(a.data(), 0x5a, 256);
+  a.post(prm::WqeOpcode::rdma_write, 256, 512, mr->rkey, false);
+  CHECK(a.next_cqe().get<prm::Cqe64::opcode>() == prm::CqeOpcode::req);
+  CHECK(!ibv_memcpy_from_dm(back, dm, 1024 + 512, 256));
+  CHECK(back[0] == 0x5a && back[255] == 0x5a);
+  CHECK(!ibv_memcpy_from_dm(back, dm, 1024 + 512 + 256, 4) && back[0] == 0);
+  // By the memory itself.
+  mlx5dv_dm view = {};
+  mlx5dv_obj object = {};
+  object.dm.in = dm;
+  object.dm.out = &view;
+  CHECK(!mlx5dv_init_obj(&object, MLX5DV_OBJ_DM) && view.length == 4000);
+  CHECK(static_cast<char*>(view.buf)[1024 + 512] == 0x5a);
+  static_cast<char*>(view.buf)[1024 + 512] = 0x11;
+  CHECK(!ibv_memcpy_from_dm(back, dm, 1024 + 512, 4) && back[0] == 0x11);
+  // Past the end of the region: a remote access error.
+  a.post(prm::WqeOpcode::rdma_write, 256, 2048 - 255, mr->rkey, false);
+  const auto error = a.next_cqe();
+  CHECK(error.get<prm::Cqe64::opcode>() == prm::CqeOpcode::req_err);
+
+  CHECK(ibv_memcpy_to_dm(dm, 2, local, 4) == EINVAL && ibv_memcpy_to_dm(dm, 4, local, 6) == EINVAL);
+  CHECK(ibv_memcpy_to_dm(dm, 3996, local, 8) == EFAULT && ibv_memcpy_from_dm(local, dm, 4000, 4) == EFAULT);
+  errno = 0;
+  CHECK(!ibv_reg_dm_mr(w->pd, dm, 0, 4004, access) && errno == EINVAL);
+  CHECK(!ibv_reg_dm_mr(w->pd, dm, 4004, 0, access) && errno == EINVAL);
+  CHECK(!ibv_reg_dm_mr(w->pd, dm, 0, 64, kAllAccess) && errno == EINVAL);  // not zero-based
+  CHECK(!ibv_reg_dm_mr(w->pd, dm, 0, 64, access | static_cast<int>(IBV_ACCESS_MW_BIND)) && errno == EINVAL);
+  CHECK(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, access) != 0);
+  CHECK(ibv_free_dm(dm) == EBUSY);
+  CHECK(!ibv_dereg_mr(mr) && !ibv_free_dm(dm));
+}
+
+void device_memory_limits(World* w) {
+  CHECK(!alloc(w, max_dm(w) + 1) && errno == EINVAL);
+  CHECK(!alloc(w, 0) && errno == EINVAL);
+  CHECK(!alloc(w, 64, 13) && errno == EINVAL);
+  ibv_dm* aligned = alloc(w, 64, 12);
+  CHECK(aligned && !ibv_free_dm(aligned));
+  ibv_dm* half[2] = {alloc(w, max_dm(w) / 2), alloc(w, max_dm(w) / 2)};
+  CHECK(half[0] && half[1]);
+  CHECK(!alloc(w, 64) && errno == ENOMEM);
+  CHECK(!ibv_free_dm(half[0]));
+  ibv_dm* again = alloc(w, 64);
+  CHECK(again && !ibv_free_dm(again) && !ibv_free_dm(half[1]));
+  ibv_alloc_dm_attr attr = {};
+  attr.length = 64;
+  mlx5dv_alloc_dm_attr kind = {};
+  kind.type = static_cast<mlx5dv_alloc_dm_type>(9);
+  CHECK(!mlx5dv_alloc_dm(w->context, &attr, &kind) && errno == EOPNOTSUPP);
+  kind.type = MLX5DV_DM_TYPE_STEERING_SW_ICM;
+  CHECK(!mlx5dv_alloc_dm(w->context, &attr, &kind) && (errno == EOPNOTSUPP || errno == EPERM));
+  kind.type = MLX5DV_DM_TYPE_MEMIC;
+  kind.comp_mask = 1;
+  CHECK(!mlx5dv_alloc_dm(w->context, &attr, &kind) && errno == EINVAL);
+  ibv_dm* dm = alloc(w, 64);
+  CHECK(dm && !mlx5dv_dm_map_op_addr(dm, 0) && errno == EOPNOTSUPP);
+  CHECK(!ibv_free_dm(dm));
+}
+
+void reserved_numbers(World* w) {
+  std::set<std::uint32_t> numbers;
+  std::uint32_t qpn = 0;
+  for (int i = 0; i < 200; ++i) {
+    CHECK(!mlx5dv_reserved_qpn_alloc(w->context, &qpn));
+    CHECK(qpn >= 0x40 && qpn < 1u << 24 && numbers.insert(qpn).second);
+  }
+  // No QP gets one of them.
+  ibv_cq* cq = ibv_create_cq(w->context, 16, nullptr, nullptr, 0);
+  CHECK(cq);
+  for (int i = 0; i < 100; ++i) {
+    ibv_qp* qp = make_qp(w, IBV_QPT_RC, cq, cq, nullptr);
+    CHECK(!numbers.contains(qp->qp_num));
+    if (i % 2) continue;
+    CHECK(!ibv_destroy_qp(qp));
+  }
+  CHECK(mlx5dv_reserved_qpn_dealloc(w->context, 0xfffff0) == EINVAL);
+  for (const std::uint32_t number : numbers) CHECK(!mlx5dv_reserved_qpn_dealloc(w->context, number));
+  CHECK(mlx5dv_reserved_qpn_dealloc(w->context, *numbers.begin()) == EINVAL);
+}
+
+void virtio_pages(World* w) {
+  mlx5dv_var* first = mlx5dv_alloc_var(w->context, 0);
+  mlx5dv_var* second = mlx5dv_alloc_var(w->context, 0);
+  CHECK(first && second && first->page_id != second->page_id && first->mmap_off != second->mmap_off);
+  const auto map = [&](mlx5dv_var* var) {
+    return mmap(nullptr, var->length, PROT_READ | PROT_WRITE, MAP_SHARED, w->context->cmd_fd, var->mmap_off);
+  };
+  auto* one = static_cast<std::uint32_t*>(map(first));
+  auto* two = static_cast<std::uint32_t*>(map(second));
+  CHECK(one != MAP_FAILED && two != MAP_FAILED);
+  *one = 1;
+  CHECK(*two == 0);
+  munmap(one, first->length);
+  munmap(two, second->length);
+  errno = 0;
+  CHECK(!mlx5dv_alloc_var(w->context, 4) && errno == EOPNOTSUPP);
+  mlx5dv_free_var(first);
+  mlx5dv_free_var(second);
+}
+
+// The same file, another context.
+void sharing(World* w) {
+  ibv_context* other = ibv_import_device(dup(w->context->cmd_fd));
+  CHECK(other);
+  mlx5dv_export_sizes sizes = {};
+  mlx5dv_get_export_sizes(&sizes);
+  char blob[64];
+  CHECK(sizes.devx_obj_attrs_size && sizes.devx_obj_attrs_size <= sizeof blob);
+  CHECK(sizes.devx_umem_attrs_size && sizes.var_attrs_size);
+  Queues q(w);
+  CHECK(!mlx5dv_devx_obj_export(q.cq, blob));
+  mlx5dv_devx_obj* cq = mlx5dv_devx_obj_import(other, blob);
+  CHECK(cq);
+  QueryCq query(prm::Opcode::query_cq);
+  query.in.set<prm::QueryCqIn::cqn>(q.cqn);
+  CHECK(!query.query(cq));
+  mlx5dv_devx_obj_unimport(cq);
+  CHECK(!mlx5dv_devx_umem_export(q.umem, blob));
+  mlx5dv_devx_umem* umem = mlx5dv_devx_umem_import(other, blob);
+  CHECK(umem && umem->umem_id == q.umem->umem_id);
+  mlx5dv_devx_umem_unimport(umem);
+  mlx5dv_var* var = mlx5dv_alloc_var(w->context, 0);
+  CHECK(var && !mlx5dv_var_export(var, blob));
+  mlx5dv_var* imported = mlx5dv_var_import(other, blob);
+  CHECK(imported && imported->mmap_off == var->mmap_off && imported->page_id == var->page_id);
+  mlx5dv_var_unimport(imported);
+  mlx5dv_free_var(var);
+  errno = 0;
+  CHECK(mlx5dv_devx_uar_export_dmabuf_fd(q.uar) < 0 && errno == EOPNOTSUPP);
+  CHECK(!ibv_close_device(other));
+}
+
+void not_there(World* w) {
+  errno = 0;
+  CHECK(!mlx5dv_pp_alloc(w->context, 0, nullptr, 0) && errno == EOPNOTSUPP);
+  mlx5dv_sched_attr attr = {};
+  errno = 0;
+  CHECK(!mlx5dv_sched_node_create(w->context, &attr) && errno == EOPNOTSUPP);
+  errno = 0;
+  CHECK(!mlx5dv_sched_leaf_create(w->context, &attr) && errno == EOPNOTSUPP);
+  errno = 0;
+  CHECK(!mlx5dv_devx_alloc_msi_vector(w->context) && errno == EOPNOTSUPP);
+  errno = 0;
+  CHECK(!mlx5dv_devx_create_eq(w->context, nullptr, 0, nullptr, 0) && errno == EOPNOTSUPP);
+  mlx5dv_vfio_context_attr vfio = {};
+  errno = 0;
+  CHECK(!mlx5dv_get_vfio_device_list(&vfio) && errno == EOPNOTSUPP);
+  CHECK(mlx5dv_vfio_get_events_fd(w->context) == EOPNOTSUPP || errno == EOPNOTSUPP);
+}
+
+}  // namespace
+
+int main() {
+  World w = open_devx();
+  device_memory(&w);
+  device_memory_limits(&w);
+  reserved_numbers(&w);
+  virtio_pages(&w);
+  sharing(&w);
+  not_there(&w);
+  puts("ok");
+  return 0;
+}

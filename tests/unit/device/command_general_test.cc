@@ -1,0 +1,135 @@
+// General objects (reserved QP numbers) and device memory: what is granted, and how each refusal reads.
+#include <set>
+
+#include "prm/general_object.h"
+#include "prm/misc.h"
+#include "device/command/memic.h"
+#include "tests/unit/device/command_fixture.h"
+
+namespace verbena::device::command {
+namespace {
+
+using prm::GeneralObjectType;
+using prm::Opcode;
+using prm::Status;
+
+class GeneralTest : public CommandTest {
+ protected:
+  // The head of general commands has untyped fields, so that it fits every command.
+  struct Object {
+    prm::Box<prm::GeneralObjInCmdHdr, 16> in;
+    prm::Box<prm::GeneralObjOutCmdHdr> out;
+    std::size_t tail = 0;
+    Status run(Device& device) {
+      device.execute(in.span().first(prm::GeneralObjInCmdHdr::size + tail), out.span());
+      return static_cast<Status>(out.get<prm::GeneralObjOutCmdHdr::status>());
+    }
+    Syndrome syndrome() const { return static_cast<Syndrome>(out.get<prm::GeneralObjOutCmdHdr::syndrome>()); }
+  };
+  Object object(Opcode opcode, GeneralObjectType type, std::uint32_t id = 0) {
+    Object r;
+    r.tail = opcode == Opcode::create_general_object ? 16 : 0;
+    r.in.set<prm::GeneralObjInCmdHdr::opcode>(static_cast<std::uint16_t>(opcode));
+    r.in.set<prm::GeneralObjInCmdHdr::obj_type>(type);
+    r.in.set<prm::GeneralObjInCmdHdr::obj_id>(id);
+    return r;
+  }
+  using Alloc = Request<prm::AllocMemicIn, prm::AllocMemicOut>;
+  Alloc memic(std::uint64_t start, std::uint32_t range, std::uint32_t size, std::uint32_t align = 0) {
+    Alloc r(Opcode::alloc_memic);
+    r.in.set<prm::AllocMemicIn::range_start_addr>(start).set<prm::AllocMemicIn::range_size>(range);
+    r.in.set<prm::AllocMemicIn::memic_size>(size).set<prm::AllocMemicIn::log_memic_addr_alignment>(align);
+    return r;
+  }
+};
+
+TEST_F(GeneralTest, ReservedNumbersAreApartFromQps) {
+  std::set<std::uint32_t> blocks;
+  for (int i = 0; i < 5; ++i) {
+    auto r = object(Opcode::create_general_object, GeneralObjectType::reserved_qpn);
+    r.in.set<prm::GeneralObjInCmdHdr::log_obj_range>(6);
+    ASSERT_EQ(r.run(*device_), Status::ok) << reason(r.syndrome());
+    const auto first = r.out.get<prm::GeneralObjOutCmdHdr::obj_id>();
+    EXPECT_EQ(first % 64, 0u);
+    EXPECT_TRUE(blocks.insert(first / 64).second);
+  }
+  for (int i = 0; i < 150; ++i) EXPECT_FALSE(blocks.contains(make_qp() / 64));
+  for (const auto block : blocks) {
+    auto destroy = object(Opcode::destroy_general_object, GeneralObjectType::reserved_qpn, block * 64);
+    EXPECT_EQ(destroy.run(*device_), Status::ok);
+    EXPECT_EQ(destroy.run(*device_), Status::bad_resource);
+    EXPECT_EQ(destroy.syndrome(), Syndrome::object_missing);
+  }
+}
+
+TEST_F(GeneralTest, Refusals) {
+  auto wide = object(Opcode::create_general_object, GeneralObjectType::reserved_qpn);
+  wide.in.set<prm::GeneralObjInCmdHdr::log_obj_range>(7);
+  EXPECT_EQ(wide.run(*device_), Status::bad_param);
+  EXPECT_EQ(wide.syndrome(), Syndrome::object_range);
+  auto type = object(Opcode::create_general_object, GeneralObjectType::flow_sampler);
+  EXPECT_EQ(type.run(*device_), Status::bad_param);
+  EXPECT_EQ(type.syndrome(), Syndrome::object_type);
+  auto virtio = object(Opcode::create_general_object, GeneralObjectType::virtio_net_q);
+  EXPECT_EQ(virtio.run(*device_), Status::exceed_lim);
+  EXPECT_EQ(virtio.syndrome(), Syndrome::object_virtio);
+  auto body = object(Opcode::create_general_object, GeneralObjectType::reserved_qpn);
+  body.in.data()[prm::GeneralObjInCmdHdr::size] = std::byte{1};
+  EXPECT_EQ(body.run(*device_), Status::bad_param);
+  EXPECT_EQ(body.syndrome(), Syndrome::object_body);
+  auto fixed = object(Opcode::modify_general_object, GeneralObjectType::reserved_qpn, 0x999);
+  EXPECT_EQ(fixed.run(*device_), Status::bad_resource);
+}
+
+TEST_F(GeneralTest, DeviceMemoryIsKeptAccountOf) {
+  constexpr std::uint64_t bar = kMemicBarStart;
+  auto first = memic(bar, 8192, 4096);
+  ASSERT_EQ(first.run(*device_), Status::ok) << reason(first.syndrome());
+  EXPECT_EQ(first.out.get<prm::AllocMemicOut::memic_start_addr>(), bar);
+  auto second = memic(bar, 8192, 4096);
+  ASSERT_EQ(second.run(*device_), Status::ok);
+  EXPECT_EQ(second.out.get<prm::AllocMemicOut::memic_start_addr>(), bar + 4096);
+  auto none = memic(bar, 8192, 64);
+  EXPECT_EQ(none.run(*device_), Status::no_resources);
+  EXPECT_EQ(none.syndrome(), Syndrome::memic_full);
+  auto all = memic(bar + 8192, kMemicBytes, kMemicBytes - 8192 + 64);
+  EXPECT_EQ(all.run(*device_), Status::no_resources);
+  auto rest = memic(bar + 8192, kMemicBytes, kMemicBytes - 8192);
+  EXPECT_EQ(rest.run(*device_), Status::ok);
+  EXPECT_NE(device_->behind_bar(bar, 4096), nullptr);
+  EXPECT_EQ(device_->behind_bar(bar + kMemicBarBytes, 4096), nullptr);
+  EXPECT_EQ(device_->behind_bar(bar - 4096, 4096), nullptr);
+
+  for (const auto& [request, why] : std::initializer_list<std::pair<Alloc, Syndrome>>{
+           {memic(bar - 4096, 4096, 64), Syndrome::memic_range},
+           {memic(bar + kMemicBarBytes - 4096, 8192, 64), Syndrome::memic_range},
+           {memic(bar, 4096, 0), Syndrome::memic_size},
+           {memic(bar, 4096, 65), Syndrome::memic_size},
+           {memic(bar, 4096, 8192), Syndrome::memic_size},
+           {memic(bar, 4096, 64, 7), Syndrome::memic_alignment}}) {
+    auto r = request;
+    EXPECT_NE(r.run(*device_), Status::ok);
+    EXPECT_EQ(r.syndrome(), why);
+  }
+  Request<prm::DeallocMemicIn, prm::DeallocMemicOut> free(Opcode::dealloc_memic);
+  free.in.set<prm::DeallocMemicIn::memic_start_addr>(bar).set<prm::DeallocMemicIn::memic_size>(64);
+  EXPECT_EQ(free.run(*device_), Status::bad_resource);
+  free.in.set<prm::DeallocMemicIn::memic_size>(4096);
+  EXPECT_EQ(free.run(*device_), Status::ok);
+  EXPECT_EQ(free.run(*device_), Status::bad_resource);
+  // A key over memory that is not allocated.
+  Request<prm::CreateMkeyIn, prm::CreateMkeyOut> key(Opcode::create_mkey);
+  const auto mkc = key.in.sub<prm::CreateMkeyIn::memory_key_mkey_entry>();
+  prm::set_mkey_access_mode(mkc, prm::MkeyAccessMode::memic);
+  mkc.set<prm::Mkc::pd>(pd_).set<prm::Mkc::qpn>(0xffffff).set<prm::Mkc::start_addr>(bar).set<prm::Mkc::len>(64);
+  EXPECT_EQ(key.run(*device_), Status::bad_resource);
+  EXPECT_EQ(key.syndrome(), Syndrome::mkey_memic);
+  mkc.set<prm::Mkc::start_addr>(bar + 4096 + 64).set<prm::Mkc::len>(64);
+  EXPECT_EQ(key.run(*device_), Status::ok) << reason(key.syndrome());
+  free.in.set<prm::DeallocMemicIn::memic_start_addr>(bar + 4096);
+  EXPECT_EQ(free.run(*device_), Status::bad_res_state);
+  EXPECT_EQ(free.syndrome(), Syndrome::memic_busy);
+}
+
+}  // namespace
+}  // namespace verbena::device::command
