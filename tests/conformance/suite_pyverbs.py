@@ -19,7 +19,8 @@ PYTHON = "/usr/bin/python3"  # the Debian extension modules fit no other
 MODULE_SECONDS = 150
 REQUIRED = """test_addr test_atomic test_cq test_cq_events test_cqex test_device test_fork test_mr test_pd
  test_parent_domain test_qp test_qpex test_relaxed_ordering test_shared_pd test_mlx5_query_port
- test_mlx5_huge_page test_mlx5_udp_sport test_mlx5_lag_affinity test_mlx5_uar test_mlx5_devx""".split()
+ test_mlx5_huge_page test_mlx5_udp_sport test_mlx5_lag_affinity test_mlx5_uar test_mlx5_devx
+ test_mlx5_var""".split()
 # Left out everywhere: other vendors' devices, and machines with a CUDA GPU.
 OTHERS = {"test_efa_srd", "test_efadv", "test_cuda_dmabuf", "test_mlx5_cuda_umem", "test_mlx5_dmabuf"}
 QUICK = ["test_addr", "test_pd", "test_cq", "test_cq_events", "test_device", "test_qp"]
@@ -28,9 +29,8 @@ ALLOWED_SKIPS = [
     (r"xrc", r".*", "XRC QPs are later work"),
     (r"raw", r".*", "raw packet QPs are later work"),
     (r"DmaBuf", r".*", "needs a DRM render node"),
-    (r"\bDM|DeviceMemory|SharedDM|_dm", r".*", "device memory is later work"),
     (r"odp|Odp", r".*", "on-demand paging is later work"),
-    (r".*", r"(?i).*(XRC|raw packet|device memory|ODP|on.demand|DRM|dma.?buf).*", "later work"),
+    (r".*", r"(?i).*(XRC|raw packet|ODP|on.demand|DRM|dma.?buf).*", "later work"),
     (r"huge", r"(?i).*huge.*", "no huge pages are reserved on this machine"),
     (r"is_fork_initialized", r".*", "an MR was registered earlier in the same process"),
     (r"test_query_gid_ex_bad_flow", r"(?i).*", "needs an empty slot in a short GID table"),
