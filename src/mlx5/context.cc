@@ -7,7 +7,6 @@
 #include "mlx5/environment.h"
 #include "mlx5/heap.h"
 #include "mlx5/ops.h"
-#include "mlx5/dv/reserved_qpn.h"
 #include "mlx5/uar.h"
 
 namespace verbena::mlx5 {
@@ -98,7 +97,6 @@ Context* make_context(verbs::Device* device, int cmd_fd) {
   context->no_blueflame = environment::shut_up_blueflame();
   context->heap = &Heap::of(device->backend, cmd_fd);
   context->pending = &kNothingPending;
-  context->reserved_qpns = std::make_shared<ReservedQpns>(context);
   return context;
 }
 

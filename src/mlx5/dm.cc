@@ -91,7 +91,7 @@ ibv_dm* alloc_steering(Context* context, const ibv_alloc_dm_attr& attr, std::uin
 }  // namespace
 
 void* map_device_memory(Context* context, std::uint16_t index, std::size_t length) {
-  const std::uint64_t page = std::uint64_t{index & 0xff} | std::uint64_t{index >> 8} << 16 |
+  const std::uint64_t page = (std::uint64_t{index} & 0xff) | (std::uint64_t{index} >> 8) << 16 |
                              std::uint64_t{MLX5_IB_MMAP_DEVICE_MEM} << 8;
   void* memory = context->backend->mmap(nullptr, mapped_length(length), PROT_READ | PROT_WRITE, MAP_SHARED,
                                         context->ibv()->cmd_fd, static_cast<std::int64_t>(page * kPage));

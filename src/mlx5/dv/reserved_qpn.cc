@@ -14,6 +14,14 @@ namespace {
 using Head = prm::GeneralObjInCmdHdr;
 constexpr std::size_t kBody = 16;  // of the object: reserved
 
+// A context gets its account with its first number.
+ReservedQpns& account_of(Context* context) {
+  static auto* mutex = new std::mutex;
+  std::lock_guard guard(*mutex);
+  if (!context->reserved_qpns) context->reserved_qpns = std::make_shared<ReservedQpns>(context);
+  return *context->reserved_qpns;
+}
+
 }  // namespace
 
 ReservedQpns::~ReservedQpns() {
@@ -71,12 +79,12 @@ VERBENA_MLX5_EXPORT int mlx5dv_reserved_qpn_alloc(ibv_context* ibv, std::uint32_
   Context* context = mlx5_context(ibv);
   if (!context || !(context->hca.general_obj_types >> static_cast<unsigned>(prm::GeneralObjectType::reserved_qpn) & 1))
     return EOPNOTSUPP;
-  return context->reserved_qpns->alloc(qpn);
+  return account_of(context).alloc(qpn);
 }
 
 VERBENA_MLX5_EXPORT int mlx5dv_reserved_qpn_dealloc(ibv_context* ibv, std::uint32_t qpn) {
   Context* context = mlx5_context(ibv);
-  return context ? fail(context->reserved_qpns->free(qpn)) : EOPNOTSUPP;
+  return context ? fail(account_of(context).free(qpn)) : EOPNOTSUPP;
 }
 
 }  // extern "C"

@@ -79,6 +79,13 @@ TEST_F(GeneralTest, Refusals) {
   EXPECT_EQ(body.syndrome(), Syndrome::object_body);
   auto fixed = object(Opcode::modify_general_object, GeneralObjectType::reserved_qpn, 0x999);
   EXPECT_EQ(fixed.run(*device_), Status::bad_resource);
+  auto made = object(Opcode::create_general_object, GeneralObjectType::reserved_qpn);
+  ASSERT_EQ(made.run(*device_), Status::ok);
+  fixed = object(Opcode::modify_general_object, GeneralObjectType::reserved_qpn,
+                 made.out.get<prm::GeneralObjOutCmdHdr::obj_id>());
+  fixed.tail = 16;
+  EXPECT_EQ(fixed.run(*device_), Status::bad_op);
+  EXPECT_EQ(fixed.syndrome(), Syndrome::object_fixed);
 }
 
 TEST_F(GeneralTest, DeviceMemoryIsKeptAccountOf) {
@@ -117,6 +124,7 @@ TEST_F(GeneralTest, DeviceMemoryIsKeptAccountOf) {
   free.in.set<prm::DeallocMemicIn::memic_size>(4096);
   EXPECT_EQ(free.run(*device_), Status::ok);
   EXPECT_EQ(free.run(*device_), Status::bad_resource);
+  EXPECT_EQ(free.syndrome(), Syndrome::memic_missing);
   // A key over memory that is not allocated.
   Request<prm::CreateMkeyIn, prm::CreateMkeyOut> key(Opcode::create_mkey);
   const auto mkc = key.in.sub<prm::CreateMkeyIn::memory_key_mkey_entry>();

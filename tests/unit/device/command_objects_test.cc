@@ -1,4 +1,5 @@
 // Capabilities, keys, completion queues, shared receive queues, user contexts, ports: create, query, modify, destroy.
+#include "prm/general_object.h"
 #include "prm/admin.h"
 #include "prm/caps.h"
 #include "prm/port.h"
@@ -26,7 +27,7 @@ TEST_F(ObjectCommandTest, CapabilityPagesAgreeWithTheProfile) {
     const auto now = caps(*device_, type, CapMode::current), most = caps(*device_, type, CapMode::max);
     EXPECT_EQ(std::memcmp(now.span().data(), most.span().data(), now.size()), 0);
   }
-  caps(*device_, CapType::vdpa_emulation, CapMode::current, Status::bad_param);
+  caps(*device_, CapType::ipsec, CapMode::current, Status::bad_param);
   auto page = caps(*device_, CapType::general, CapMode::current);
   const auto cap = page.sub<prm::QueryHcaCapOut::capability>().sub<prm::HcaCapUnion::cmd_hca_cap>();
   using C = prm::CmdHcaCap;
@@ -37,10 +38,13 @@ TEST_F(ObjectCommandTest, CapabilityPagesAgreeWithTheProfile) {
   EXPECT_EQ(cap.get<C::device_frequency_khz>(), profile_.frequency_khz);
   // What is not there must not be advertised.
   EXPECT_EQ(cap.get<C::xrc>() | cap.get<C::dct>() | cap.get<C::pg>() | cap.get<C::apm>() | cap.get<C::qos>() |
-                cap.get<C::nic_flow_table>() | cap.get<C::eth_net_offloads>() | cap.get<C::device_memory>() |
+                cap.get<C::nic_flow_table>() | cap.get<C::eth_net_offloads>() |
                 cap.get<C::crypto>() | cap.get<C::sho>() | cap.get<C::cqe_compression>() | cap.get<C::null_mkey>(),
             0u);
-  EXPECT_EQ(cap.get<C::general_obj_types>(), 0u);
+  // Reserved QP numbers; and virtio queues, of which there are none: they come with doorbell pages (VAR).
+  EXPECT_EQ(cap.get<C::general_obj_types>(), std::uint64_t{1} << static_cast<unsigned>(prm::GeneralObjectType::reserved_qpn) |
+                                                 std::uint64_t{1} << static_cast<unsigned>(prm::GeneralObjectType::virtio_net_q));
+  EXPECT_EQ(cap.get<C::device_memory>(), 1u);
   // 30 data segments fit into a send WQE as the driver counts: control, remote address, data.
   EXPECT_GE((std::min(cap.get<C::max_wqe_sz_sq>(), 512u) - 32) / 16, 30u);
 }
@@ -74,7 +78,8 @@ TEST_F(ObjectCommandTest, MemoryKeys) {
   refused(mtt, Syndrome::mkey_table_cover);
   mtt.in.set<prm::CreateMkeyIn::translations_octword_actual_size>(8);
   refused(mtt, Syndrome::mkey_table_short);
-  refused(mkey_request(prm::MkeyAccessMode::memic), Syndrome::mkey_device_memory);
+  refused(mkey_request(prm::MkeyAccessMode::memic), Syndrome::mkey_memic);
+  refused(mkey_request(prm::MkeyAccessMode::sw_icm), Syndrome::mkey_device_memory);
   auto window = mkey_request(prm::MkeyAccessMode::klms);
   window.in.sub<prm::CreateMkeyIn::memory_key_mkey_entry>().set<prm::Mkc::free>(1).set<prm::Mkc::umr_en>(1);
   EXPECT_EQ(window.run(*device_), Status::ok) << reason(window.syndrome());

@@ -19,6 +19,11 @@ constexpr Syndrome kUnprovoked[] = {
     Syndrome::roce_not_set,          // so would the registry of addresses
     Syndrome::td_busy,               // no object stands on a transport domain,
     Syndrome::qp_busy,               // none but multicast groups on a queue pair
+    Syndrome::object_none_left,      // all QP numbers of the machine would have to be taken
+    // command_general_test.cc provokes these:
+    Syndrome::object_type, Syndrome::object_missing, Syndrome::object_range, Syndrome::object_body,
+    Syndrome::object_fixed, Syndrome::object_virtio, Syndrome::memic_size, Syndrome::memic_range,
+    Syndrome::memic_alignment, Syndrome::memic_full, Syndrome::memic_missing, Syndrome::memic_busy, Syndrome::mkey_memic,
 };
 
 class RefusalTest : public CommandTest {

@@ -55,11 +55,15 @@ TEST(DevxRules, EveryOpcode) {
     const auto query = kQueries.find(number);
     const auto queried = queried_object(request.mailbox());
     ASSERT_EQ(queried.has_value(), query != kQueries.end());
-    if (queried) EXPECT_EQ(queried->kind, static_cast<Opcode>(query->second));
+    if (queried) {
+      EXPECT_EQ(queried->kind, static_cast<Opcode>(query->second));
+    }
     const auto modify = kModifies.find(number);
     const auto modified = modified_object(request.mailbox());
     ASSERT_EQ(modified.has_value(), modify != kModifies.end());
-    if (modified) EXPECT_EQ(modified->kind, static_cast<Opcode>(modify->second));
+    if (modified) {
+      EXPECT_EQ(modified->kind, static_cast<Opcode>(modify->second));
+    }
     EXPECT_EQ(is_general_command(request.mailbox()),
               kGeneral.contains(number) || (opcode >= 0xb00 && opcode < 0xd00));
   }
