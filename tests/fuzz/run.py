@@ -4,6 +4,7 @@ Each harness starts from its corpus (tests/fuzz/corpus/HARNESS, read only here) 
 finding, an input of more than 10 s or memory beyond 2 GiB is a failure; the input is kept in build/results/fuzz and its
 path printed. To see it again: build/fuzz/bin/fuzz_HARNESS PATH.
 """
+import concurrent.futures
 import os
 import pathlib
 import re
@@ -74,7 +75,8 @@ def main(arguments):
     for stale in pathlib.Path("/dev/shm").glob("verbena-fuzz-*"):
         if stale.stat().st_uid == os.getuid() and time.time() - stale.stat().st_mtime > 3600:
             shutil.rmtree(stale, ignore_errors=True)
-    cases = [run(harness, seconds) for harness in arguments or HARNESSES]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        cases = list(pool.map(lambda harness: run(harness, seconds), arguments or HARNESSES))
     counts.save("fuzz", f"{seconds}s", cases)
     sums = counts.counts(cases)
     print(f"fuzz: {counts.line(sums)}")

@@ -97,7 +97,8 @@ class Walk {
     return out;
   }
 
-  KeyError pages(const Snapshot& m, std::uint64_t va, std::uint64_t length) {
+  // Kept out of key(), which is all that a direct key needs.
+  [[gnu::noinline]] KeyError pages(const Snapshot& m, std::uint64_t va, std::uint64_t length) {
     const Translation* t = table_of(*use_.owner, m);
     if (t == nullptr || m.log_page < 6 || m.log_page > 40) return KeyError::indirection;
     const std::uint64_t page = std::uint64_t{1} << m.log_page;
@@ -115,8 +116,8 @@ class Walk {
     return KeyError::none;
   }
 
-  KeyError equal_entries(const Snapshot& m, std::uint64_t va, std::uint64_t length, std::uint32_t rights,
-                         unsigned depth) {
+  [[gnu::noinline]] KeyError equal_entries(const Snapshot& m, std::uint64_t va, std::uint64_t length,
+                                           std::uint32_t rights, unsigned depth) {
     const Translation* t = table_of(*use_.owner, m);
     if (t == nullptr || m.log_page < 6 || m.log_page > 40 || depth >= kMaxDepth) return KeyError::indirection;
     const std::uint64_t page = std::uint64_t{1} << m.log_page;
@@ -135,7 +136,8 @@ class Walk {
     return KeyError::none;
   }
 
-  KeyError entries(const Snapshot& m, std::uint64_t va, std::uint64_t length, std::uint32_t rights, unsigned depth) {
+  [[gnu::noinline]] KeyError entries(const Snapshot& m, std::uint64_t va, std::uint64_t length, std::uint32_t rights,
+                                     unsigned depth) {
     const Translation* t = table_of(*use_.owner, m);
     if (t == nullptr || depth >= kMaxDepth) return KeyError::indirection;
     std::uint64_t skip = va - m.start;
