@@ -141,13 +141,13 @@ std::optional<Route> Registry::find(const Gid& gid) const {
     for (int attempt = 0; attempt < 1000; ++attempt) {
       const std::uint32_t before = e.sequence.load(std::memory_order_acquire);
       if (before & 1) continue;
-      const std::uint32_t use = e.use.load(std::memory_order_relaxed);
-      const bool match = e.gid[0].load(std::memory_order_relaxed) == want[0] &&
-                         e.gid[1].load(std::memory_order_relaxed) == want[1];
-      const Route route{e.host.load(std::memory_order_relaxed),
-                        static_cast<std::uint8_t>(e.device.load(std::memory_order_relaxed)),
-                        static_cast<std::uint8_t>(e.port.load(std::memory_order_relaxed))};
-      std::atomic_thread_fence(std::memory_order_acquire);
+      // Acquiring loads of what is stored releasing: whoever sees a new value sees the odd sequence before it.
+      const std::uint32_t use = e.use.load(std::memory_order_acquire);
+      const bool match = e.gid[0].load(std::memory_order_acquire) == want[0] &&
+                         e.gid[1].load(std::memory_order_acquire) == want[1];
+      const Route route{e.host.load(std::memory_order_acquire),
+                        static_cast<std::uint8_t>(e.device.load(std::memory_order_acquire)),
+                        static_cast<std::uint8_t>(e.port.load(std::memory_order_acquire))};
       if (e.sequence.load(std::memory_order_relaxed) != before) continue;
       if (use == kEmpty) return std::nullopt;
       if (use == kUsed && match) return route;
@@ -175,13 +175,12 @@ int Registry::add(const Gid& gid, const Route& route) {
   }
   if (free == nullptr) return ENOSPC;
   free->sequence.store(free->sequence.load() | 1, std::memory_order_release);
-  std::atomic_thread_fence(std::memory_order_release);
-  free->gid[0].store(want[0], std::memory_order_relaxed);
-  free->gid[1].store(want[1], std::memory_order_relaxed);
-  free->host.store(route.host, std::memory_order_relaxed);
-  free->device.store(route.device, std::memory_order_relaxed);
-  free->port.store(route.port, std::memory_order_relaxed);
-  free->use.store(kUsed, std::memory_order_relaxed);
+  free->gid[0].store(want[0], std::memory_order_release);
+  free->gid[1].store(want[1], std::memory_order_release);
+  free->host.store(route.host, std::memory_order_release);
+  free->device.store(route.device, std::memory_order_release);
+  free->port.store(route.port, std::memory_order_release);
+  free->use.store(kUsed, std::memory_order_release);
   free->sequence.store(free->sequence.load() + 1, std::memory_order_release);
   c.version.fetch_add(1);
   return 0;

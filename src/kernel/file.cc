@@ -57,7 +57,6 @@ std::uint32_t number_of(const Object& object) {
 bool second_word_changed(std::uint64_t record, std::uint32_t* seen) {
   std::uint32_t word = 0;
   if (device::guarded_read(&word, reinterpret_cast<const void*>(record + 4), sizeof word) != 0) return false;
-  std::atomic_thread_fence(std::memory_order_acquire);
   if (word == *seen) return false;
   *seen = word;
   return true;

@@ -53,13 +53,13 @@ void unmap_clocks(Context* context) {
 int read_clock_info(const Context* context, mlx5dv_clock_info* out) {
   const mlx5_ib_clock_info* page = context->clock_info;
   if (!page) return EINVAL;
-  const auto sign = [page] { return __atomic_load_n(&page->sign, __ATOMIC_ACQUIRE); };
+  // Acquiring loads throughout: the second look at the sign comes after the values.
+  const auto load = [](const auto& word) { return __atomic_load_n(&word, __ATOMIC_ACQUIRE); };
   for (int attempt = 0; attempt < 10; ++attempt) {
-    const std::uint32_t before = sign();
+    const std::uint32_t before = load(page->sign);
     if (before & MLX5_IB_CLOCK_INFO_KERNEL_UPDATING) continue;
-    *out = {page->nsec, page->cycles, page->frac, page->mult, page->shift, page->mask};
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    if (sign() == before) return 0;
+    *out = {load(page->nsec), load(page->cycles), load(page->frac), load(page->mult), load(page->shift), load(page->mask)};
+    if (load(page->sign) == before) return 0;
   }
   return EBUSY;
 }

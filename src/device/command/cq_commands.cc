@@ -174,9 +174,8 @@ bool switch_ring(CqContext& cq, const Ring& old, const Ring& ring) {
   if (old.log_stride == 7) slot += 64;
   std::byte marker[64]{};
   marker[63] = static_cast<std::byte>(kResizeCqe << 4 | (cq.pi >> old.log_entries & 1));
-  // The byte that says so becomes visible last.
+  // The byte that says so becomes visible last (what copies is opaque to the compiler).
   if (write_memory(nullptr, slot, marker, 56) != Moved::ok) return false;
-  std::atomic_thread_fence(std::memory_order_release);
   if (write_memory(nullptr, slot + 56, marker + 56, 8) != Moved::ok) return false;
   ++cq.pi;
   cq.ring = ring;

@@ -32,16 +32,19 @@ int update_mkey(State& state, std::uint32_t key, const prm::ConstView<Mkc>& mkc,
   if (Pd* old = state.pds.find(record->context.get<Mkc::pd>()); old && old->uses) --old->uses;
   ++pd->uses;
   record->context.set<Mkc::pd>(mkc.get<Mkc::pd>());
-  context->generation.fetch_add(1, std::memory_order_acq_rel);  // nobody uses it meanwhile
-  context->pdn = mkc.get<Mkc::pd>();
-  const std::uint32_t flags = (facts.flags.load(std::memory_order_relaxed) & ~kRights) | rights_of(mkc);
-  facts.flags.store(flags);
-  context->flags.store(flags | (context->flags.load(std::memory_order_relaxed) & kMkeyFree));
-  if (range) {
-    context->start = facts.start = start;
-    context->length = facts.length = length;
+  {
+    SharedGuard lock(context->lock, state.nic.me());
+    context->generation.fetch_add(1, std::memory_order_acq_rel);  // nobody uses it meanwhile
+    context->pdn = mkc.get<Mkc::pd>();
+    const std::uint32_t flags = (facts.flags.load(std::memory_order_relaxed) & ~kRights) | rights_of(mkc);
+    facts.flags.store(flags);
+    context->flags.store(flags | (context->flags.load(std::memory_order_relaxed) & kMkeyFree));
+    if (range) {
+      context->start = facts.start = start;
+      context->length = facts.length = length;
+    }
+    context->generation.fetch_add(1, std::memory_order_release);
   }
-  context->generation.fetch_add(1, std::memory_order_release);
   if (range) {
     state.engine.unregistered(record->memory_va, record->memory_bytes);
     record->memory_va = start + context->translations;

@@ -31,8 +31,9 @@ KeyError read_key(NicMap& nic, Peer* owner, std::uint32_t key, Snapshot& out) {
   if ((generation & 1) == 0 || m.key.load(std::memory_order_relaxed) != key) return KeyError::unknown;
   // What it allows and where it leads: by our own account if it is ours (own.h). Peers may still invalidate it.
   const MkeyContext& facts = owner->key_facts[index];
-  const std::uint32_t free = m.flags.load(std::memory_order_relaxed) & kMkeyFree;
-  out.flags = facts.flags.load(std::memory_order_relaxed);
+  const std::uint32_t free = m.flags.load(std::memory_order_acquire) & kMkeyFree;
+  // Acquiring loads: whoever sees a value of a change sees in the generation that there is one.
+  out.flags = facts.flags.load(std::memory_order_acquire);
   out.pdn = m.pdn;
   out.qpn = m.qpn;
   out.mode = facts.mode;
@@ -41,7 +42,6 @@ KeyError read_key(NicMap& nic, Peer* owner, std::uint32_t key, Snapshot& out) {
   out.length = facts.length;
   out.translations = facts.translations;
   out.entries = facts.entries;
-  std::atomic_thread_fence(std::memory_order_acquire);
   if (m.generation.load(std::memory_order_relaxed) != generation || free != 0)
     return KeyError::unknown;
   return KeyError::none;
@@ -144,7 +144,8 @@ class Walk {
     for (std::uint32_t i = 0; i < m.entries && length != 0; ++i) {
       if (++steps_ > kMaxSteps) return KeyError::indirection;
       const Translation entry = t[i];
-      const std::uint64_t size = entry.bytes == 0 ? std::uint64_t{1} << 31 : entry.bytes;
+      const std::uint32_t bytes = entry.bytes;
+      const std::uint64_t size = bytes == 0 ? std::uint64_t{1} << 31 : bytes;
       if (skip >= size) {
         skip -= size;
         continue;

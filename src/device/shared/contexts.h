@@ -25,6 +25,30 @@ enum class QpState : std::uint32_t { rst = 0, init = 1, rtr = 2, rts = 3, sqer =
 // QPC.st values the device implements.
 enum class QpType : std::uint8_t { rc = 0, uc = 1, ud = 2, xrc = 3, mlx = 4, dci = 5, dct = 6 };
 
+// A value that its owner may change while others read it without a lock: loads acquire, stores release. That is what
+// reading under a generation needs (the values first, then the generation again), without fences.
+template <class T>
+class Published {
+ public:
+  Published() = default;
+  Published(T value) : value_(value) {}
+  Published(const Published& from) : value_(from.get()) {}
+  Published& operator=(const Published& from) { return *this = from.get(); }
+  Published& operator=(T value) {
+    __atomic_store(&value_, &value, __ATOMIC_RELEASE);
+    return *this;
+  }
+  operator T() const { return get(); }
+  T get() const {
+    T value;
+    __atomic_load(&value_, &value, __ATOMIC_ACQUIRE);
+    return value;
+  }
+
+ private:
+  T value_;
+};
+
 // Where a ring or a doorbell record lies: the owner's virtual address. If it is inside the owner's DMA arena
 // (SliceHeader), other processes reach it by offset; otherwise only through process_vm or the owner's help.
 struct Ring {
@@ -221,24 +245,25 @@ struct alignas(64) EqContext {
 // mkc.access_mode
 enum class MkeyMode : std::uint8_t { pa = 0, mtt = 1, klm = 2, ksm = 3, sw_icm = 4, memic = 5 };
 
-// A memory key. mkeys never move while valid; `generation` is read before and after use.
+// A memory key. mkeys never move while valid; `generation` is read before and after use, and raised before (to even)
+// and after every change.
 struct alignas(64) MkeyContext {
   std::atomic<std::uint32_t> generation;  // odd while in use
   std::atomic<std::uint32_t> key;         // full 32-bit key: index << 8 | variant
-  std::uint32_t pdn;
-  std::uint32_t qpn;             // bound QP of a type-2 window; 0xffffff: any
+  Published<std::uint32_t> pdn;
+  Published<std::uint32_t> qpn;             // bound QP of a type-2 window; 0xffffff: any
   std::atomic<std::uint32_t> flags;  // kMkey* below
-  MkeyMode mode;
-  std::uint8_t log_page;         // MTT/KSM entry size
+  Published<MkeyMode> mode;
+  Published<std::uint8_t> log_page;         // MTT/KSM entry size
   std::uint16_t uid;
-  std::uint64_t start;           // first address it accepts (iova)
-  std::uint64_t length;          // ignored if kMkeyLength64
-  std::uint64_t translations;    // PA: owner VA - iova (so VA = address + translations)
+  Published<std::uint64_t> start;           // first address it accepts (iova)
+  Published<std::uint64_t> length;          // ignored if kMkeyLength64
+  Published<std::uint64_t> translations;    // PA: owner VA - iova (so VA = address + translations)
                                  // MTT/KLM/KSM: byte offset in the owner's slice of its entry table
-  std::uint32_t entries;         // of that table
+  Published<std::uint32_t> entries;         // of that table
   std::uint32_t parent;          // type-1/2 windows: key of the region they lie on
   std::atomic<std::uint32_t> remote_uses;  // one-sided accesses from other processes; drives promotion
-  std::uint32_t psv;
+  SharedLock lock;               // of whoever changes the key; readers go by the generation
 };
 inline constexpr std::uint32_t kMkeyFree = 1;        // mkc.free: exists but not usable yet (UMR target, unbound MW)
 inline constexpr std::uint32_t kMkeyLocalWrite = 2;  // mkc.lw
@@ -254,9 +279,9 @@ inline constexpr std::uint32_t kMkeyRelaxed = 1024;
 
 // One entry of a translation table (MTT: key unused).
 struct Translation {
-  std::uint64_t va;
-  std::uint32_t bytes;
-  std::uint32_t key;
+  Published<std::uint64_t> va;
+  Published<std::uint32_t> bytes;
+  Published<std::uint32_t> key;
 };
 
 static_assert(std::is_trivially_destructible_v<QpContext> && sizeof(QpContext) <= 1280);

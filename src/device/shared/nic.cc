@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstring>
 
 #include "device/shared/arena.h"
@@ -145,6 +146,28 @@ bool Nic::back(const void* start, std::size_t length) {
   return fallocate(slice_fd_, 0, offset, static_cast<off_t>(length)) == 0;
 }
 
+namespace {
+// Zeroes a context for its next life, except the generation, whose history must go on (stale references compare against
+// it), and the locks: who follows a stale reference may hold one at any time. Word by word and releasing, for such
+// readers' sake.
+template <class T>
+void clear(T& context) {
+  const auto* first = reinterpret_cast<const std::byte*>(&context);
+  const auto place = [first](const auto& member) {
+    return static_cast<std::size_t>(reinterpret_cast<const std::byte*>(&member) - first);
+  };
+  std::array<std::size_t, 2> locks;
+  if constexpr (std::is_same_v<T, QpContext>)
+    locks = {place(context.sq_lock), place(context.rx_lock)};
+  else
+    locks = {place(context.lock), place(context.lock)};
+  const std::size_t generation = place(context.generation);
+  auto* word = reinterpret_cast<std::uint32_t*>(&context);
+  for (std::size_t at = 0; at < sizeof context; at += sizeof *word, ++word)
+    if (at != generation && at != locks[0] && at != locks[1]) __atomic_store_n(word, 0, __ATOMIC_RELEASE);
+}
+}  // namespace
+
 template <class T>
 T* Nic::alloc_context(Numbers& numbers, T* array) {
   std::lock_guard guard(alloc_mutex_);
@@ -160,11 +183,7 @@ T* Nic::alloc_context(Numbers& numbers, T* array) {
     numbers.backed += step;
   }
   T& context = array[*index];
-  // Everything but `generation`, whose history must go on: stale references compare against it.
-  static_assert(offsetof(T, generation) == 0 || std::is_same_v<T, QpContext>);
-  const std::uint32_t generation = context.generation.load(std::memory_order_relaxed) & ~1u;
-  std::memset(static_cast<void*>(&context), 0, sizeof context);
-  context.generation.store(generation, std::memory_order_relaxed);
+  clear(context);
   return &context;
 }
 
@@ -252,7 +271,10 @@ void Nic::free_eq(EqContext& eq) {
   eqs_->give_back(static_cast<std::uint32_t>(&eq - me_.slice->eqs));
 }
 void Nic::free_mkey(MkeyContext& mkey) {
-  hide(mkey);
+  {
+    SharedGuard lock(mkey.lock, me());
+    hide(mkey);
+  }
   me_.own->forget(index_of(mkey));
   std::lock_guard guard(alloc_mutex_);
   mkeys_->give_back(static_cast<std::uint32_t>(&mkey - me_.slice->mkeys));

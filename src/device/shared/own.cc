@@ -2,7 +2,7 @@
 
 #include <sys/mman.h>
 
-#include <cstring>
+#include <algorithm>
 #include <utility>
 
 namespace verbena::device {
@@ -18,7 +18,14 @@ Own::~Own() { munmap(static_cast<void*>(maps_), sizeof(Maps)); }
 
 void Own::note(std::uint32_t index, const MkeyContext& shared, const std::byte* slice) {
   MkeyContext& mine = maps_->keys[index];
-  std::memcpy(static_cast<void*>(&mine), static_cast<const void*>(&shared), sizeof mine);
+  // By fields: a reader that comes too late may still look (and then at the generation).
+  mine.flags.store(shared.flags.load(std::memory_order_relaxed), std::memory_order_release);
+  mine.mode = shared.mode;
+  mine.log_page = shared.log_page;
+  mine.start = shared.start;
+  mine.length = shared.length;
+  mine.translations = shared.translations;
+  mine.entries = shared.entries;
   if (mine.mode != MkeyMode::mtt || mine.entries == 0) return;
   if (mine.translations > kSliceBytes || mine.entries * sizeof(Translation) > kSliceBytes - mine.translations) {
     mine.entries = 0;  // somebody was faster
@@ -35,7 +42,8 @@ void Own::note(std::uint32_t index, const MkeyContext& shared, const std::byte* 
     }
     table.resize(mine.entries);
   }
-  std::memcpy(table.data(), slice + mine.translations, table.size() * sizeof(Translation));
+  const auto* from = reinterpret_cast<const Translation*>(slice + mine.translations);
+  std::copy(from, from + table.size(), table.begin());
   mine.translations = reinterpret_cast<std::uint64_t>(table.data()) - reinterpret_cast<std::uint64_t>(slice);
 }
 

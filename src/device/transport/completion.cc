@@ -35,8 +35,8 @@ bool store_entry(Peer& owner, const Queue& queue, std::uint64_t va, const std::b
     return true;
   }
   if (!within(owner, queue, va, sizeof entry)) return false;
+  // The guarded copy and process_vm_writev are opaque to the compiler: these two stay in order.
   if (write_memory(&owner, va, entry, 56) != Moved::ok) return false;
-  std::atomic_thread_fence(std::memory_order_release);
   return write_memory(&owner, va + 56, entry + 56, 8) == Moved::ok;
 }
 }  // namespace

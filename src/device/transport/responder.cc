@@ -386,6 +386,7 @@ bool Responder::invalidate(std::uint32_t rkey) {
   const auto found = nic_.find_mkey(rkey);
   if (!found || found.peer->slot != owner_.slot) return false;
   MkeyContext& m = *found.context;
+  SharedGuard lock(m.lock, me_);
   const std::uint32_t flags = m.flags.load();
   if (!Nic::in_use(m) || m.key.load() != rkey || m.pdn != qp_.pdn || (flags & kMkeyFree) != 0) return false;
   const bool type2 = (flags & kMkeyWindow) != 0 && m.qpn == qp_.qpn;

@@ -49,7 +49,9 @@ bool execute_umr(Nic& nic, QpContext& qp, const SendWqe& wqe) {
   const prm::ConstView<prm::UmrCtrlSeg> umr(wqe.raw + wqe.control);
   const prm::ConstView<prm::Mkc> mkc(wqe.raw + wqe.control + prm::UmrCtrlSeg::size);
   MkeyContext* m = nic.own_mkey(wqe.immediate >> 8);
-  if (m == nullptr || m->pdn != qp.pdn || m->key.load() != wqe.immediate) return false;
+  if (m == nullptr) return false;
+  SharedGuard lock(m->lock, nic.me());
+  if (!Nic::in_use(*m) || m->pdn != qp.pdn || m->key.load() != wqe.immediate) return false;
   MkeyContext& facts = nic.facts(*m);
   std::uint32_t flags = m->flags.load() & (facts.flags.load() | kMkeyFree);
   if ((flags & kMkeyUmr) == 0) return false;
@@ -103,7 +105,9 @@ bool execute_umr(Nic& nic, QpContext& qp, const SendWqe& wqe) {
 
 bool execute_local_invalidate(Nic& nic, QpContext& qp, std::uint32_t key) {
   MkeyContext* m = nic.own_mkey(key >> 8);
-  if (m == nullptr || m->pdn != qp.pdn || m->key.load() != key) return false;
+  if (m == nullptr) return false;
+  SharedGuard lock(m->lock, nic.me());
+  if (!Nic::in_use(*m) || m->pdn != qp.pdn || m->key.load() != key) return false;
   const std::uint32_t flags = m->flags.load();
   if ((flags & (kMkeyUmr | kMkeyFree)) != kMkeyUmr) return false;
   if ((flags & kMkeyWindow) != 0 && m->qpn != qp.qpn) return false;
