@@ -10,6 +10,7 @@
 #include "mlx5/qp_state.h"
 #include "mlx5/uar.h"
 #include "mlx5/wr.h"
+#include "support/c_enum.h"
 
 namespace verbena::mlx5 {
 
@@ -64,7 +65,7 @@ int vendor_flags(const mlx5dv_qp_init_attr& vendor, std::uint32_t* flags) {
 int check(const ibv_qp_init_attr_ex& attr) {
   if (attr.comp_mask & ~kAttrMask) return EOPNOTSUPP;
   if (!(attr.comp_mask & IBV_QP_INIT_ATTR_PD) || !attr.pd) return EINVAL;
-  switch (attr.qp_type) {
+  switch (number_of(attr.qp_type)) {
     case IBV_QPT_RC:
     case IBV_QPT_UC:
     case IBV_QPT_UD:

@@ -4,6 +4,7 @@
 
 #include "mlx5/ops.h"
 #include "mlx5/send_wqe.h"
+#include "support/c_enum.h"
 
 namespace verbena::mlx5 {
 
@@ -97,7 +98,7 @@ Built build_key_change(const Qp* qp, const ibv_send_wr& wr, char* ctrl, std::uin
 // Whatever the common path does not know.
 [[gnu::noinline]] Built build_rare(const Qp* qp, const ibv_send_wr& wr, char* ctrl, std::uint32_t post,
                                    std::uint8_t fence) {
-  switch (wr.opcode) {
+  switch (number_of(wr.opcode)) {
     case IBV_WR_ATOMIC_CMP_AND_SWP:
     case IBV_WR_ATOMIC_FETCH_AND_ADD:
       return build_atomic(qp, wr, ctrl, post, fence);
@@ -116,7 +117,7 @@ VERBENA_INLINE Built build(const Qp* qp, const ibv_send_wr& wr, char* ctrl, std:
   char* at = ctrl + kSegment;
   std::uint32_t segments = 1, opcode, imm = 0;
   bool remote = false;
-  switch (wr.opcode) {
+  switch (number_of(wr.opcode)) {
     case IBV_WR_SEND:
       opcode = MLX5_OPCODE_SEND;
       break;

@@ -5,6 +5,7 @@
 
 #include "mlx5/cqe.h"
 #include "mlx5/ops.h"
+#include "support/c_enum.h"
 
 namespace verbena::mlx5 {
 
@@ -97,8 +98,8 @@ ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
 }
 
 ibv_srq* create_srq_ex(ibv_context* ibv, ibv_srq_init_attr_ex* attr) {
-  const bool basic = !(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) || attr->srq_type == IBV_SRQT_BASIC;
-  if (!basic) return fail_null(attr->srq_type == IBV_SRQT_XRC || attr->srq_type == IBV_SRQT_TM ? EOPNOTSUPP : EINVAL);
+  const bool basic = !(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) || number_of(attr->srq_type) == IBV_SRQT_BASIC;
+  if (!basic) return fail_null(number_of(attr->srq_type) == IBV_SRQT_XRC || number_of(attr->srq_type) == IBV_SRQT_TM ? EOPNOTSUPP : EINVAL);
   if (!attr->pd) return fail_null(EINVAL);
   return create(context_of(ibv), attr);
 }

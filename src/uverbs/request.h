@@ -93,7 +93,7 @@ struct Udata {
   template <class T>
   requires std::is_trivially_copyable_v<T> T read() const {
     T value{};
-    std::memcpy(&value, in.data(), in.size() < sizeof value ? in.size() : sizeof value);
+    if (!in.empty()) std::memcpy(&value, in.data(), in.size() < sizeof value ? in.size() : sizeof value);
     return value;
   }
   // Whether everything behind the first `known` bytes is zero.

@@ -21,10 +21,8 @@ static void post_write(struct mlx5dv_qp* q, uint32_t qpn, uint16_t pi, struct ib
   raddr->raddr = htobe64((uintptr_t)to->addr);
   raddr->rkey = htobe32(to->rkey);
   mlx5dv_set_data_seg((struct mlx5_wqe_data_seg*)(wqe + 32), 64, from->lkey, (uintptr_t)from->addr);
-  __atomic_thread_fence(__ATOMIC_RELEASE);
-  q->dbrec[MLX5_SND_DBR] = htobe32((uint16_t)(pi + 1));
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);
-  *(volatile uint64_t*)q->bf.reg = *(uint64_t*)ctrl;
+  __atomic_store_n(&q->dbrec[MLX5_SND_DBR], htobe32((uint16_t)(pi + 1)), __ATOMIC_SEQ_CST);
+  __atomic_store_n((uint64_t*)q->bf.reg, *(uint64_t*)ctrl, __ATOMIC_RELEASE);
 }
 
 int main(void) {
@@ -64,18 +62,18 @@ int main(void) {
         (struct mlx5_cqe64*)((char*)ring.buf + (size_t)(i & (ring.cqe_cnt - 1)) * ring.cqe_size + ring.cqe_size - 64);
     const double end = now_ms() + 5000;
     for (;;) {
-      const uint8_t op_own = *(volatile uint8_t*)&cqe->op_own;
+      const uint8_t op_own = __atomic_load_n(&cqe->op_own, __ATOMIC_ACQUIRE);
       if (op_own >> 4 != MLX5_CQE_INVALID && (op_own & 1) == !!(i & ring.cqe_cnt)) break;
       CHECK(now_ms() < end);
     }
     CHECK(mlx5dv_get_cqe_opcode(cqe) == MLX5_CQE_REQ && be16toh(cqe->wqe_counter) == (uint16_t)i && to[0] == (char)i);
-    ring.dbrec[0] = htobe32((i + 1) & 0xffffff);
+    __atomic_store_n(&ring.dbrec[0], htobe32((i + 1) & 0xffffff), __ATOMIC_RELEASE);
   }
 
   // Armed by hand: an event comes for a completion newer than the consumer index that was written.
   const uint32_t ci = 300;
-  ring.dbrec[1] = htobe32(ci);
-  *(volatile uint64_t*)((char*)ring.cq_uar + 0x20) = htobe64((uint64_t)ci << 32 | ring.cqn);
+  __atomic_store_n(&ring.dbrec[1], htobe32(ci), __ATOMIC_SEQ_CST);
+  __atomic_store_n((uint64_t*)((char*)ring.cq_uar + 0x20), htobe64((uint64_t)ci << 32 | ring.cqn), __ATOMIC_RELEASE);
   post_write(&q, a->qp_num, 300, source, target);
   struct ibv_cq* fired = NULL;
   void* cookie = NULL;

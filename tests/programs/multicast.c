@@ -81,5 +81,12 @@ int main(void) {
   CHECK(!ibv_detach_mcast(members[0], &group, 0));
   send_to_group(members[1], ah, mr, members, got);
   EXPECT(got[0] == 0 && got[1] == 0, "after one has left: %d %d copies", got[0], got[1]);
+
+  CHECK(!ibv_destroy_ah(ah));
+  CHECK(!ibv_detach_mcast(members[1], &group, 0));
+  for (int i = 0; i < kMembers; ++i) CHECK(!ibv_destroy_qp(members[i]));
+  CHECK(!ibv_dereg_mr(mr) && !ibv_destroy_cq(cq));
+  free(buffer);
+  close_world(&w);
   return failures != 0;
 }

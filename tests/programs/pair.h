@@ -51,6 +51,11 @@ static inline struct World open_world(void) {
   return w;
 }
 
+static inline void close_world(struct World* w) {
+  CHECK(!ibv_dealloc_pd(w->pd));
+  CHECK(!ibv_close_device(w->context));
+}
+
 static inline struct ibv_qp* make_qp(struct World* w, enum ibv_qp_type type, struct ibv_cq* send, struct ibv_cq* recv,
                                      struct ibv_srq* srq) {
   struct ibv_qp_init_attr init = {.send_cq = send,

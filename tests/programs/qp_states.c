@@ -143,6 +143,8 @@ int main(void) {
   matrix(&w, IBV_QPT_UC);
   matrix(&w, IBV_QPT_UD);
   values(&w);
+  CHECK(!ibv_destroy_cq(cq));
+  close_world(&w);
   if (failures) return 1;
   puts("ok");
   return 0;

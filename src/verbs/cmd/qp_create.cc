@@ -1,6 +1,7 @@
 // Creating, opening and destroying queue pairs; multicast groups.
 #include <cstring>
 
+#include "support/c_enum.h"
 #include "verbs/cmd/request.h"
 
 namespace verbena::verbs {
@@ -41,7 +42,7 @@ int with_ind_table(const ibv_qp_init_attr_ex& attr, Parts* parts) {
 }
 
 int collect(ibv_qp_init_attr_ex& attr, Parts* parts) {
-  switch (attr.qp_type) {
+  switch (number_of(attr.qp_type)) {
     case IBV_QPT_XRC_RECV:
       if (!(attr.comp_mask & IBV_QP_INIT_ATTR_XRCD)) return EINVAL;
       parts->by_xrcd = true;

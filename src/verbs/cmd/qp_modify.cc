@@ -1,6 +1,7 @@
 // Modifying and querying queue pairs.
 #include <cstring>
 
+#include "support/c_enum.h"
 #include "verbs/cmd/request.h"
 
 namespace verbena::verbs {
@@ -43,8 +44,8 @@ ib_uverbs_modify_qp describe(const ibv_qp& qp, const ibv_qp_attr& attr, int mask
   to.qp_handle = qp.handle;
   to.attr_mask = static_cast<std::uint32_t>(mask);
   // A member outside the mask may be uninitialized in the program, so it is not read.
-  if (mask & IBV_QP_STATE) to.qp_state = static_cast<std::uint8_t>(attr.qp_state);
-  if (mask & IBV_QP_CUR_STATE) to.cur_qp_state = static_cast<std::uint8_t>(attr.cur_qp_state);
+  if (mask & IBV_QP_STATE) to.qp_state = static_cast<std::uint8_t>(number_of(attr.qp_state));
+  if (mask & IBV_QP_CUR_STATE) to.cur_qp_state = static_cast<std::uint8_t>(number_of(attr.cur_qp_state));
   if (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) to.en_sqd_async_notify = attr.en_sqd_async_notify;
   if (mask & IBV_QP_ACCESS_FLAGS) to.qp_access_flags = attr.qp_access_flags;
   if (mask & IBV_QP_PKEY_INDEX) to.pkey_index = attr.pkey_index;
@@ -66,7 +67,7 @@ ib_uverbs_modify_qp describe(const ibv_qp& qp, const ibv_qp_attr& attr, int mask
   if (mask & IBV_QP_MIN_RNR_TIMER) to.min_rnr_timer = attr.min_rnr_timer;
   if (mask & IBV_QP_SQ_PSN) to.sq_psn = attr.sq_psn;
   if (mask & IBV_QP_MAX_DEST_RD_ATOMIC) to.max_dest_rd_atomic = attr.max_dest_rd_atomic;
-  if (mask & IBV_QP_PATH_MIG_STATE) to.path_mig_state = static_cast<std::uint8_t>(attr.path_mig_state);
+  if (mask & IBV_QP_PATH_MIG_STATE) to.path_mig_state = static_cast<std::uint8_t>(number_of(attr.path_mig_state));
   if (mask & IBV_QP_DEST_QPN) to.dest_qp_num = attr.dest_qp_num;
   return to;
 }

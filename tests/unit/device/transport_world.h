@@ -40,6 +40,7 @@ struct Qp {
   std::byte* sq;
   std::byte* rq;
   std::byte* dbrec;
+  unsigned log_sq, log_rq;  // what the context says may have been scribbled over
   std::uint16_t sq_pi = 0, rq_pi = 0;
   Cq* cq;
 };
@@ -101,6 +102,8 @@ class Process {
     q->rq = dma(std::size_t{64} << log_rq);
     q->dbrec = dma(4096);
     q->cq = c;
+    q->log_sq = log_sq;
+    q->log_rq = log_rq;
     QpContext& x = *q->context;
     x.type = type;
     x.pdn = kPd;
@@ -215,7 +218,7 @@ class Process {
     raw_wqe(q, w, at);
   }
   void raw_wqe(Qp& q, const std::byte* w, unsigned bytes) {
-    const unsigned size = 64u << q.context->sq.log_entries;
+    const unsigned size = 64u << q.log_sq;
     for (unsigned i = 0; i < bytes; ++i) q.sq[(q.sq_pi * 64u + i) % size] = w[i];
     q.sq_pi = static_cast<std::uint16_t>(q.sq_pi + (bytes + 63) / 64);
     ring(q.dbrec + 4, q.sq_pi);
@@ -225,7 +228,7 @@ class Process {
     engine->ring_sq(*q.context);
   }
   void post_recv(Qp& q, const std::vector<Sge>& sges) {
-    std::byte* w = q.rq + (q.rq_pi & ((1u << q.context->rq.log_entries) - 1)) * 64u;
+    std::byte* w = q.rq + (q.rq_pi & ((1u << q.log_rq) - 1)) * 64u;
     std::memset(w, 0, 64);
     unsigned at = 0;
     for (const Sge& s : sges) {

@@ -1,5 +1,7 @@
 // Send and receive WQEs, read back through the layouts of src/prm.
 
+#include <algorithm>
+
 #include "tests/unit/mlx5/queues.h"
 
 namespace verbena::test {
@@ -80,7 +82,7 @@ TEST_F(Queues, InlineOfEveryShortLength) {
     wr.num_sge = 1;
     ASSERT_EQ(post(wr), 0);
     EXPECT_EQ(control(0).get<CtrlSeg::ds>(), length ? 1 + (length + 19) / 16 : 1u);
-    EXPECT_EQ(std::memcmp(send_ring + 20, exact.data(), length), 0) << length;
+    EXPECT_TRUE(std::equal(exact.begin(), exact.end(), send_ring + 20)) << length;
   }
 }
 
