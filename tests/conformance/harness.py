@@ -18,6 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 # A machine that is busy with other things needs more patience; the limits below are for an idle one.
 PATIENCE = float(os.environ.get("VERBENA_TEST_PATIENCE", "1"))
 SANITIZER_LIBRARY = {"asan-ubsan": "libasan.so", "tsan": "libtsan.so"}
+SANITIZED_PATIENCE = 4  # instrumented code is that much slower
 
 
 class Finished:
@@ -92,6 +93,7 @@ def listening(port):
 class Bench:
     def __init__(self, preset="dev"):
         self.build = ROOT / "build" / preset
+        self.patience = PATIENCE * (SANITIZED_PATIENCE if preset in SANITIZER_LIBRARY else 1)
         base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self.run_dir = tempfile.mkdtemp(prefix="verbena-test-", dir=base)
         os.chmod(self.run_dir, 0o777)
@@ -122,7 +124,7 @@ class Bench:
         return Process(self.command(argv, **run_options), dict(self.env, **(env or {})))
 
     def run(self, argv, seconds=60, **options):
-        return self.start(argv, **options).wait(seconds * PATIENCE)
+        return self.start(argv, **options).wait(seconds * self.patience)
 
     def pair(self, server, client, seconds=60, hosts=(None, None), devices=None, capture=None):
         """Runs server, and client once the server listens. "{port}" in either is a free TCP port.
@@ -130,7 +132,7 @@ class Bench:
         port = free_port()
         server, client = ([word.replace("{port}", str(port)) for word in argv] for argv in (server, client))
         first = self.start(server, host=hosts[0], devices=devices, capture=capture)
-        deadline = time.monotonic() + seconds * PATIENCE
+        deadline = time.monotonic() + seconds * self.patience
         while first.alive() and not listening(port) and time.monotonic() < deadline:
             time.sleep(0.01)
         second = self.start(client, host=hosts[1], devices=devices, capture=capture)

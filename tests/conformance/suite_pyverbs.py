@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import time
 
-from harness import PATIENCE, ROOT, Bench
+from harness import ROOT, Bench
 
 DOCS = pathlib.Path("/usr/share/doc/rdma-core/tests")
 PYTHON = "/usr/bin/python3"  # the Debian extension modules fit no other
@@ -79,14 +79,14 @@ def run_module(bench, folder, module):
     journal = pathlib.Path(tempfile.mkstemp(prefix=module)[1])
     journal.unlink()
     driver = pathlib.Path(__file__).with_name("pyverbs_driver.py")
-    started, limit = time.monotonic(), MODULE_SECONDS * PATIENCE
+    started, limit = time.monotonic(), MODULE_SECONDS * bench.patience
     crashes = {}
     trouble = ""
     while True:
         before = len(read_journal(journal))
         left = limit - (time.monotonic() - started)
         argv = [PYTHON, str(driver), str(folder), module, str(journal)]
-        end = bench.run(argv, seconds=min(45, max(5, left / PATIENCE)))
+        end = bench.run(argv, seconds=min(45, max(5, left / bench.patience)))
         entries = read_journal(journal)
         open_cases = [name for name, entry in entries.items() if entry["status"] == "begun" and name not in crashes]
         for name in open_cases:
