@@ -67,7 +67,7 @@ bool execute_umr(Nic& nic, QpContext& qp, const SendWqe& wqe) {
   Translation* table = nullptr;
   if ((check & prm::UmrFlag::inline_) != 0 && octowords != 0) {
     const unsigned at = wqe.control + prm::UmrCtrlSeg::size + prm::Mkc::size;
-    const std::uint32_t room = facts.mode == MkeyMode::mtt ? 0 : facts.entries;  // page lists: with keys that need them
+    const std::uint32_t room = facts.mode == MkeyMode::mtt ? 0u : std::uint32_t{facts.entries};  // page lists: with keys that need them
     table = entry_table(nic.self(), facts.translations, room);
     if (table == nullptr || at >= wqe.bytes) return false;
     entries = std::min({octowords, room, static_cast<std::uint32_t>((wqe.bytes - at) / prm::Klm::size)});
