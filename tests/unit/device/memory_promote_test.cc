@@ -94,7 +94,7 @@ TEST_F(Promotion, HotMemoryMovesUnderItsOwnersWrites) {
   const auto found = a->nic->find_qp(offer.qpn);
   ASSERT_TRUE(found);
   Memory m = a->memory(1 << 20, kAllRights, true);
-  for (int round = 0; round < 200 && found.peer->slice->header.promoted_count.load() == 0; ++round) {
+  for (int round = 0; round < 200 && !find_promoted(*found.peer->slice, offer.va + 8192).holds(offer.va + 8192); ++round) {
     std::memset(m.p, round + 1, 65536);
     a->post(*q, {.opcode = WqeOpcode::rdma_write, .sges = {{m.p, 65536, m.key}}, .raddr = offer.va + 8192, .rkey = offer.key});
     ASSERT_EQ(a->wait(*c).opcode, CqeOpcode::req);
@@ -117,7 +117,7 @@ TEST_F(Promotion, HotMemoryMovesUnderItsOwnersWrites) {
   std::uint8_t answer = 0;
   ASSERT_EQ(read(up[0], &answer, 1), 1);
   EXPECT_EQ(answer, 1);
-  for (int round = 0; round < 200 && found.peer->slice->header.promoted_count.load() == 0; ++round) {
+  for (int round = 0; round < 200 && !find_promoted(*found.peer->slice, offer.va + 8192).holds(offer.va + 8192); ++round) {
     a->post(*q, {.opcode = WqeOpcode::rdma_write, .sges = {{m.p, 65536, m.key}}, .raddr = offer.va + 8192, .rkey = offer.key});
     ASSERT_EQ(a->wait(*c).opcode, CqeOpcode::req);
     if (round > 8) std::this_thread::sleep_for(std::chrono::milliseconds(5));
