@@ -8,6 +8,7 @@
 #include <rdma/mlx5-abi.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -261,14 +262,14 @@ class Session {
       std::uint32_t first = 0;
       std::memcpy(&first, answer_, 4);
       if (row.command == IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL || row.command == IB_USER_VERBS_CMD_GET_CONTEXT)
-        fds_.push_back(static_cast<int>(first));
+        descriptor(first);
       else
         handles_.push_back(first);
     }
   }
 
   void edit() {
-    const unsigned n = header().num_attrs;
+    const unsigned n = std::min<unsigned>(header().num_attrs, 40);
     if (n == 0) return;
     ib_uverbs_attr& a = header().attrs[in_.below(n)];
     switch (in_.below(8)) {
@@ -298,6 +299,14 @@ class Session {
     }
   }
 
+  // An edit may have made another request of it: only pipes are taken for descriptors it made.
+  void descriptor(std::uint64_t number) {
+    const int fd = static_cast<int>(number);
+    struct stat st {};
+    if (number <= 2 || number > 1 << 20 || fstat(fd, &st) != 0 || !S_ISFIFO(st.st_mode)) return;
+    if (std::ranges::find(fds_, fd) == fds_.end()) fds_.push_back(fd);
+  }
+
   int issue() {
     for (unsigned edits = in_.below(8); edits > 4 && in_.more(); --edits) edit();
     auto* request = &header();
@@ -320,7 +329,7 @@ class Session {
           const ib_uverbs_attr& a = header().attrs[i];
           if (spec.id != a.attr_id || spec.access != uverbs::AttrAccess::create) continue;
           if (spec.kind == AttrKind::idr) handles_.push_back(a.data);
-          if (spec.kind == AttrKind::fd) fds_.push_back(static_cast<int>(a.data));
+          if (spec.kind == AttrKind::fd) descriptor(a.data);
         }
     return 0;
   }

@@ -132,17 +132,40 @@ namespace verbena::device {
 namespace {
 
 std::atomic<FaultHook> fault_hook{nullptr};
-struct sigaction previous[NSIG];
+struct sigaction previous[NSIG];  // what was there when we came last
+struct sigaction first[NSIG];     // and the first time
 
-void pass_on(int signal_number, siginfo_t* info, void* context) {
-  const struct sigaction& old = previous[signal_number];
-  if ((old.sa_flags & SA_SIGINFO) != 0 && old.sa_sigaction != nullptr) return old.sa_sigaction(signal_number, info, context);
-  if (old.sa_handler != SIG_DFL && old.sa_handler != SIG_IGN) return old.sa_handler(signal_number);
-  // The default: let the instruction (or the sender's signal) strike again without us.
-  struct sigaction action {};
-  action.sa_handler = SIG_DFL;
-  sigaction(signal_number, &action, nullptr);
-  if (info->si_code <= 0) raise(signal_number);
+// The fault that this thread is passing on, and from where. A handler that came after ours, and that we came after again,
+// passes it back to us: that is seen by its frame lying below.
+struct Passing {
+  const void* context;
+  std::uintptr_t frame;
+  int times;
+};
+[[gnu::tls_model("initial-exec")]] thread_local Passing passing{};
+
+const struct sigaction& next_handler(int signal_number, const void* context, std::uintptr_t frame) {
+  static constexpr struct sigaction kDefault {};
+  const bool back = passing.context == context && frame < passing.frame;
+  passing = {context, back ? passing.frame : frame, back ? passing.times + 1 : 0};
+  return passing.times == 0 ? previous[signal_number] : passing.times == 1 ? first[signal_number] : kDefault;
+}
+
+[[gnu::noinline]] void pass_on(int signal_number, siginfo_t* info, void* context) {
+  const struct sigaction& old =
+      next_handler(signal_number, context, reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
+  if ((old.sa_flags & SA_SIGINFO) != 0 && old.sa_sigaction != nullptr) {
+    old.sa_sigaction(signal_number, info, context);
+  } else if (old.sa_handler != SIG_DFL && old.sa_handler != SIG_IGN) {
+    old.sa_handler(signal_number);
+  } else {
+    // The default: let the instruction (or the sender's signal) strike again without us.
+    struct sigaction action {};
+    action.sa_handler = SIG_DFL;
+    sigaction(signal_number, &action, nullptr);
+    if (info->si_code <= 0) raise(signal_number);
+  }
+  asm volatile("" ::: "memory");  // no tail call: our frame must be there while the handler runs
 }
 
 void on_fault(int signal_number, siginfo_t* info, void* context) {
@@ -170,6 +193,9 @@ void ensure_guard() {
     if (sigaction(n, nullptr, &now) != 0) continue;
     if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == &on_fault) continue;
     previous[n] = now;
+    static bool seen[NSIG];
+    if (!seen[n]) first[n] = now;
+    seen[n] = true;
     struct sigaction action {};
     action.sa_sigaction = &on_fault;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
