@@ -72,7 +72,7 @@ std::uint8_t Completer::cqe_log(std::uint32_t cq_index) const {
 }
 
 bool Completer::has_room(CqContext& cq) {
-  const std::uint32_t entries = 1u << cq.ring.log_entries;
+  const std::uint32_t entries = 1u << (cq.ring.log_entries & 31);
   if (cq.pi - cq.ci_seen < entries) [[likely]]
     return true;
   std::byte record[prm::CqDbr::size];
@@ -83,10 +83,12 @@ bool Completer::has_room(CqContext& cq) {
 }
 
 bool Completer::place(CqContext& cq, CqeBuffer& cqe) {
-  const std::uint32_t mask = (1u << cq.ring.log_entries) - 1;
-  cqe.view().set<prm::Cqe64::owner>(cq.pi >> cq.ring.log_entries & 1);
-  std::uint64_t va = cq.ring.va + (std::uint64_t{cq.pi & mask} << cq.cqe_bytes_log);
-  if (cq.cqe_bytes_log == 7) {
+  // Read once: whoever else writes to the context must not make a shift too wide.
+  const unsigned log_entries = cq.ring.log_entries & 31, log_bytes = cq.cqe_bytes_log == 7 ? 7 : 6;
+  const std::uint32_t pi = cq.pi;
+  cqe.view().set<prm::Cqe64::owner>(pi >> log_entries & 1);
+  std::uint64_t va = cq.ring.va + (std::uint64_t{pi & ((1u << log_entries) - 1)} << log_bytes);
+  if (log_bytes == 7) {
     if (cqe.inline_data != nullptr) {
       if (owner_.in_arena(va, 64) == nullptr && !within(owner_, cq, va, 64)) return false;
       if (write_memory(&owner_, va, cqe.inline_data, 64) != Moved::ok) return false;
@@ -153,13 +155,13 @@ void Completer::fire(CqContext& cq) {
 void Completer::write_eqe(EqContext& eq, std::byte (&eqe)[64]) {
   SharedGuard guard(eq.lock, me_);
   if (!Nic::in_use(eq) || eq.ring.log_entries > kMaxLogEntries) return;
-  const std::uint32_t entries = 1u << eq.ring.log_entries;
+  const std::uint32_t entries = 1u << (eq.ring.log_entries & 31);
   const std::uint32_t used = (eq.pi - eq.ci.load(std::memory_order_acquire)) & 0xffffff;
   if (used >= entries) {
     eq.status = kCqOverflow;  // lost, as on hardware whose driver sizes EQs too small
     return;
   }
-  prm::View<prm::Eqe>(eqe).set<prm::Eqe::owner>(eq.pi >> eq.ring.log_entries & 1);
+  prm::View<prm::Eqe>(eqe).set<prm::Eqe::owner>(eq.pi >> (eq.ring.log_entries & 31) & 1);
   if (!store_entry(owner_, eq, eq.ring.va + (std::uint64_t{eq.pi & (entries - 1)} << 6), eqe)) return;
   ++eq.pi;
   SliceHeader& h = owner_.slice->header;

@@ -20,7 +20,7 @@ std::uint32_t posted(Peer& owner, const Ring& ring, std::uint64_t dbrec_va, std:
   }
   const auto counter = static_cast<std::uint16_t>(prm::load_be32(record));
   const std::uint16_t count = counter - consumed;
-  if (ring.log_entries > 16 || count > 1u << ring.log_entries) return 0;
+  if (ring.log_entries > 16 || count > 1u << (ring.log_entries & 31)) return 0;
   if (producer != nullptr) *producer = counter;
   return count;
 }
@@ -39,11 +39,11 @@ bool add_segment(const std::byte* at, ReceiveWqe& wqe) {
 }
 }  // namespace
 
-// Reads the posted WQEs from rq_head, which is at `va`, to the end of its cache line.
-bool ReceiveQueue::read_ahead(std::uint64_t va) {
-  const std::uint64_t bytes = 64 - (va & 63), known = static_cast<std::uint16_t>(qp_.rq_tail_seen - qp_.rq_head);
-  const std::uint64_t count = std::min(bytes >> qp_.rq.log_stride, std::max<std::uint64_t>(known, 1));
-  if (count == 0 || read_memory(&owner_, va, qp_.rq_ahead, count << qp_.rq.log_stride) != Moved::ok) return false;
+// Reads the posted WQEs of `each` bytes from rq_head, which is at `va`, to the end of its cache line.
+bool ReceiveQueue::read_ahead(std::uint64_t va, unsigned each) {
+  const std::uint64_t room = 64 - (va & 63), known = static_cast<std::uint16_t>(qp_.rq_tail_seen - qp_.rq_head);
+  const std::uint64_t count = std::min(room / each, std::max<std::uint64_t>(known, 1));
+  if (count == 0 || read_memory(&owner_, va, qp_.rq_ahead, count * each) != Moved::ok) return false;
   qp_.rq_ahead_first = qp_.rq_head;
   qp_.rq_ahead_count = static_cast<std::uint16_t>(count);
   return true;
@@ -55,7 +55,7 @@ bool ReceiveQueue::parse(std::uint64_t va, unsigned bytes, bool srq, ReceiveWqe&
   if (!srq && bytes < 64) {
     std::uint16_t at = qp_.rq_head - qp_.rq_ahead_first;
     if (at >= qp_.rq_ahead_count) {
-      if (!read_ahead(va)) return false;
+      if (!read_ahead(va, bytes)) return false;
       at = 0;
     }
     const std::byte* raw = qp_.rq_ahead + (std::size_t{at} * bytes & 63);
@@ -85,10 +85,10 @@ bool ReceiveQueue::take_from_srq() {
   if (!Nic::in_use(srq) || srq.ring.log_stride < 5 || srq.ring.log_stride > 12) return false;
   const std::uint32_t left = posted(owner_, srq.ring, srq.dbrec_va, srq.consumed);
   if (left == 0) return false;
-  const std::uint32_t mask = (1u << srq.ring.log_entries) - 1;
+  const std::uint32_t mask = (1u << (srq.ring.log_entries & 31)) - 1;
   const std::uint16_t index = srq.head & mask;
   std::byte next[prm::SrqNextSeg::size];
-  if (read_memory(&owner_, srq.ring.va + (std::uint64_t{index} << srq.ring.log_stride), next, sizeof next) != Moved::ok)
+  if (read_memory(&owner_, srq.ring.va + (std::uint64_t{index} << (srq.ring.log_stride & 31)), next, sizeof next) != Moved::ok)
     return false;
   srq.head = static_cast<std::uint16_t>(prm::ConstView<prm::SrqNextSeg>(next).get<prm::SrqNextSeg::next_wqe_index>());
   ++srq.consumed;
@@ -109,12 +109,12 @@ bool ReceiveQueue::current(ReceiveWqe& wqe) {
     }
     if (qp_.srq >= kMaxSrqs) return false;
     const SrqContext& srq = owner_.slice->srqs[qp_.srq];
-    const std::uint32_t log_stride = std::min(srq.ring.log_stride, 12u), mask = (1u << (srq.ring.log_entries & 15)) - 1;
+    const std::uint32_t log_stride = std::min<std::uint32_t>(srq.ring.log_stride & 31, 12), mask = (1u << (srq.ring.log_entries & 15)) - 1;
     wqe.index = static_cast<std::uint16_t>(qp_.rx_srq_wqe & mask);
     wqe.pdn = srq.pdn;
     return parse(srq.ring.va + (std::uint64_t{wqe.index} << log_stride), 1u << log_stride, true, wqe);
   }
-  if (qp_.rq.log_stride < 4 || qp_.rq.log_stride > 12 || qp_.rq_type == kRqTypeNone) return false;
+  if (qp_.rq_type == kRqTypeNone) return false;
   if (qp_.rq_head == qp_.rq_tail_seen && (qp_.rx_flags & kRxHasWqe) == 0 &&
       posted(owner_, qp_.rq, qp_.dbrec_va, qp_.rq_head, &qp_.rq_tail_seen) == 0)
     return false;
@@ -122,8 +122,10 @@ bool ReceiveQueue::current(ReceiveWqe& wqe) {
   const std::uint32_t mask = (1u << (qp_.rq.log_entries & 31)) - 1;
   wqe.index = qp_.rq_head;
   wqe.pdn = qp_.pdn;
-  const std::uint64_t va = qp_.rq.va + (std::uint64_t{qp_.rq_head & mask} << qp_.rq.log_stride);
-  return parse(va, 1u << qp_.rq.log_stride, false, wqe);
+  const unsigned stride = qp_.rq.log_stride & 31;  // read once
+  if (stride < 4 || stride > 12) return false;
+  const std::uint64_t va = qp_.rq.va + (std::uint64_t{qp_.rq_head & mask} << stride);
+  return parse(va, 1u << stride, false, wqe);
 }
 
 void ReceiveQueue::release() {

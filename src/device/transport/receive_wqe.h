@@ -37,7 +37,7 @@ class ReceiveQueue {
 
  private:
   bool take_from_srq();
-  bool read_ahead(std::uint64_t va);
+  bool read_ahead(std::uint64_t va, unsigned each);
   bool parse(std::uint64_t va, unsigned bytes, bool srq, ReceiveWqe& wqe);
 
   Peer& owner_;

@@ -35,7 +35,7 @@ std::uint32_t Requester::posted_blocks() {
   }
   const auto producer = static_cast<std::uint16_t>(prm::load_be32(record));
   const std::uint16_t count = producer - qp_.sq_head;
-  return qp_.sq.log_entries <= 15 && count <= 1u << qp_.sq.log_entries ? count : 0;
+  return qp_.sq.log_entries <= 15 && count <= 1u << (qp_.sq.log_entries & 31) ? count : 0;
 }
 
 bool Requester::begin() {

@@ -10,7 +10,7 @@ using prm::WqeOpcode;
 namespace {
 // Copies `n` bytes of the ring from WQEBB `at`, `skip` bytes in, across its end.
 bool copy_out(const QpContext& qp, Peer& self, std::uint16_t at, unsigned skip, std::byte* to, unsigned n) {
-  const std::uint64_t size = prm::kSendWqeBasicBlock << qp.sq.log_entries;
+  const std::uint64_t size = prm::kSendWqeBasicBlock << (qp.sq.log_entries & 31);
   std::uint64_t from = (at * prm::kSendWqeBasicBlock + skip) & (size - 1);
   while (n != 0) {
     const auto part = static_cast<unsigned>(std::min<std::uint64_t>(n, size - from));
@@ -36,7 +36,7 @@ SendWqe::Fetch SendWqe::fetch(const QpContext& qp, Peer& self, std::uint16_t at,
   if (ds == 0) return Fetch::bad;
   bytes = ds * prm::kWqeOctoword;
   const unsigned need = (bytes + prm::kSendWqeBasicBlock - 1) / prm::kSendWqeBasicBlock;
-  if (need > available || need > 1u << qp.sq.log_entries) return Fetch::bad;
+  if (need > available || need > 1u << (qp.sq.log_entries & 31)) return Fetch::bad;
   blocks = static_cast<std::uint16_t>(need);
   if (bytes > prm::kSendWqeBasicBlock &&
       !copy_out(qp, self, at, prm::kSendWqeBasicBlock, raw + prm::kSendWqeBasicBlock, bytes - prm::kSendWqeBasicBlock))
