@@ -114,7 +114,8 @@ bool ReceiveQueue::current(ReceiveWqe& wqe) {
     wqe.pdn = srq.pdn;
     return parse(srq.ring.va + (std::uint64_t{wqe.index} << log_stride), 1u << log_stride, true, wqe);
   }
-  if (qp_.rq_type == kRqTypeNone) return false;
+  const std::uint32_t stride = __atomic_load_n(&qp_.rq.log_stride, __ATOMIC_RELAXED);  // once: it is shared memory
+  if (stride < 4 || stride > 12 || qp_.rq_type == kRqTypeNone) return false;
   if (qp_.rq_head == qp_.rq_tail_seen && (qp_.rx_flags & kRxHasWqe) == 0 &&
       posted(owner_, qp_.rq, qp_.dbrec_va, qp_.rq_head, &qp_.rq_tail_seen) == 0)
     return false;
@@ -122,8 +123,6 @@ bool ReceiveQueue::current(ReceiveWqe& wqe) {
   const std::uint32_t mask = (1u << (qp_.rq.log_entries & 31)) - 1;
   wqe.index = qp_.rq_head;
   wqe.pdn = qp_.pdn;
-  const unsigned stride = qp_.rq.log_stride & 31;  // read once
-  if (stride < 4 || stride > 12) return false;
   const std::uint64_t va = qp_.rq.va + (std::uint64_t{qp_.rq_head & mask} << stride);
   return parse(va, 1u << stride, false, wqe);
 }
