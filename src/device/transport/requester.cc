@@ -388,11 +388,16 @@ Requester::Step Requester::error(CqeSyndrome syndrome, std::uint8_t vendor) {
 
 Answer Requester::deliver(const Payload& payload) {
   if (!engine_.resolve(qp_, local_)) return Answer::none;
-  Way& way = *local_.way;
+  // Somebody who overwrites our lock lets two threads in here: what one has found the other may forget.
+  Way* const found = local_.way;
+  Peer* const peer = local_.peer;
+  QpContext* const remote = local_.remote;
+  if (found == nullptr || peer == nullptr || remote == nullptr || found->nic == nullptr) return Answer::none;
+  Way& way = *found;
   packet_.address = &way.address;
   if (engine_.trace) [[unlikely]]
     engine_.trace->packet(nic_.config().host, nic_.segment().device_index, egress_port(nic_.segment(), qp_), packet_, payload, 1u << log_mtu());
-  Responder responder(*way.nic, *local_.peer, *local_.remote, engine_.me(), deferred_);
+  Responder responder(*way.nic, *peer, *remote, engine_.me(), deferred_);
   const Answer answer = responder.receive(packet_, payload, reply_);
   if (engine_.trace && answer == Answer::packet) [[unlikely]] {
     fabric::Address back = way.address;

@@ -117,18 +117,20 @@ bool Engine::Impl::find_way(QpContext& qp, QpLocal& local) {
 
 bool Engine::Impl::resolve(QpContext& qp, QpLocal& local) {
   if (!find_way(qp, local)) return false;
-  if (local.peer != nullptr &&
-      local.remote->generation.load(std::memory_order_relaxed) == local.remote_generation &&
-      local.way->nic->alive(*local.peer)) [[likely]]
+  const Way* const way = local.way;
+  Peer* const known = local.peer;
+  if (way == nullptr || way->nic == nullptr) return false;
+  if (known != nullptr && local.remote->generation.load(std::memory_order_relaxed) == local.remote_generation &&
+      way->nic->alive(*known)) [[likely]]
     return true;
   local.peer = nullptr;
-  const auto found = local.way->nic->find_qp(qp.dest_qpn);
-  if (!found || !local.way->nic->alive(*found.peer)) return false;
+  const auto found = way->nic->find_qp(qp.dest_qpn);
+  if (!found || !way->nic->alive(*found.peer)) return false;
   const std::uint32_t generation = found.context->generation.load(std::memory_order_acquire);
   if ((generation & 1) == 0) return false;
-  local.peer = found.peer;
   local.remote = found.context;
   local.remote_generation = generation;
+  local.peer = found.peer;
   return true;
 }
 
