@@ -2,7 +2,8 @@
 
 Each harness starts from its corpus (tests/fuzz/corpus/HARNESS, read only here) with a fixed seed. A crash, a sanitizer
 finding, an input of more than 10 s or memory beyond 2 GiB is a failure; the input is kept in build/results/fuzz and its
-path printed. To see it again: build/fuzz/bin/fuzz_HARNESS PATH.
+path printed. To see it again: build/fuzz/bin/fuzz_HARNESS PATH. To renew a corpus from inputs FOUND by a longer run:
+build/fuzz/bin/fuzz_HARNESS -set_cover_merge=1 NEW FOUND OLD.
 """
 import concurrent.futures
 import os
