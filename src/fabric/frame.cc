@@ -143,6 +143,22 @@ std::uint16_t flow_label_to_udp_sport(std::uint32_t flow_label) {
   return static_cast<std::uint16_t>((low ^ high) | 0xc000);
 }
 
+std::size_t frame_bytes(Carrier carrier, std::uint8_t opcode, std::size_t payload) {
+  const std::size_t network = carrier == Carrier::roce_v1        ? Ipv6::size
+                              : carrier == Carrier::roce_v2_ipv4 ? Ipv4::size + Udp::size
+                                                                 : Ipv6::size + Udp::size;
+  const Extensions has = extensions_of(static_cast<BthOperation>(opcode & 0x1f));
+  std::size_t transport = Bth::size;
+  if (static_cast<BthService>(opcode >> 5) == BthService::ud) transport += Deth::size;
+  if (has.reth) transport += Reth::size;
+  if (has.atomic) transport += AtomicEth::size;
+  if (has.aeth) transport += Aeth::size;
+  if (has.atomic_ack) transport += AtomicAckEth::size;
+  if (has.immediate) transport += ImmDt::size;
+  if (has.invalidate) transport += Ieth::size;
+  return Eth::size + network + transport + payload + pad_of(payload) + prm::kIcrcSize;
+}
+
 bool encode_frame(const Packet& packet, std::vector<std::byte>& out) {
   out.clear();
   if (!packet.address) return false;

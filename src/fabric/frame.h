@@ -18,6 +18,9 @@ namespace verbena::fabric {
 // UDP source port that a flow label stands for (annex A17.9.4, as Linux computes it).
 std::uint16_t flow_label_to_udp_sport(std::uint32_t flow_label);
 
+// How long the frame of a packet with this BTH opcode and this much payload is.
+std::size_t frame_bytes(Carrier carrier, std::uint8_t opcode, std::size_t payload);
+
 // Encodes `packet`, whose payload must be filled in, as one frame into `out` (cleared first; its capacity is reused).
 // Returns false, with `out` empty, if no frame can say it: no address, or longer than an IP packet.
 bool encode_frame(const Packet& packet, std::vector<std::byte>& out);

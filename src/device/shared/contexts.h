@@ -137,12 +137,15 @@ struct alignas(64) QpContext {
   std::uint8_t retries_left;
   std::uint8_t rnr_left;
   std::uint8_t timer;            // what deadline_ns is for: TimerKind
-  std::uint8_t pad0;
+  std::uint8_t shaped;           // kShaped* bits: by what its packets are held back
   std::uint64_t deadline_ns;     // CLOCK_MONOTONIC; 0: no timer
   std::uint64_t wqe_offset;      // bytes of the WQE at sq_head already sent
   std::uint32_t req_flags;       // kReq* bits
   std::uint32_t msg_psn;         // first PSN of the WQE at sq_head
-  std::uint64_t scratch[4];
+  std::uint64_t pace_ns;         // kShapedRate: no packet before
+  std::uint32_t leaf;            // kShapedLeaf: scheduling element of what it sends
+  std::uint16_t rate_index;      // kShapedRate: entry of the packet pacing table
+  std::uint16_t pad2;
 
   // -- responder: under rx_lock; touched by whoever delivers a packet --
   alignas(64) SharedLock rx_lock;
@@ -160,6 +163,7 @@ struct alignas(64) QpContext {
   std::uint64_t rx_left;         // RDMA WRITE in progress: bytes left
   std::uint32_t rx_rkey;
   std::uint32_t rx_flags;
+  std::atomic<std::uint32_t> responder_leaf;  // scheduling element of its READ responses; 0: none
   ResponderResource rres[kMaxResponderResources];
   // Posted receive WQEs read ahead, a cache line at a time, as hardware does: the owner posts into the same line while
   // the sender works through it, and the line must not travel for every message.
@@ -175,6 +179,10 @@ inline constexpr std::uint32_t kSqQueued = 2;        // on the owner's list of S
 // req_flags
 inline constexpr std::uint32_t kReqStarted = 1;     // packets of the WQE at sq_head have been sent
 inline constexpr std::uint32_t kReqDrainEvent = 2;  // raise SQ_DRAINED when it is done (state SQD)
+
+// shaped
+inline constexpr std::uint8_t kShapedRate = 1;  // by its own rate (packet pacing)
+inline constexpr std::uint8_t kShapedLeaf = 2;  // by a tree of scheduling elements
 
 // rx_flags
 inline constexpr std::uint32_t kRxCommEst = 1;      // the first packet in RTR came

@@ -15,7 +15,7 @@
 namespace verbena::device {
 
 inline constexpr std::uint32_t kSharedMagic = 0x56524241;  // "VRBA"
-inline constexpr std::uint32_t kSharedAbi = 1;
+inline constexpr std::uint32_t kSharedAbi = 2;
 
 inline constexpr unsigned kMaxSlots = 1024;         // processes attached to one NIC at once
 inline constexpr unsigned kLogBlock = 6;            // QPNs and mkey indices are handed out in blocks of 64
@@ -114,6 +114,16 @@ inline constexpr unsigned kErrands = 8;
 inline constexpr std::uint64_t kErrandBytes = 64 << 10;
 inline constexpr unsigned kVisitors = 64;
 
+// The rate of a scheduling element, for whoever sends in its name: the owner's send queues, and the peers that fetch
+// READ responses from the owner's QPs.
+struct alignas(64) ShaperClock {
+  std::atomic<std::uint64_t> next_ns;      // the packets admitted so far take until then
+  std::atomic<std::uint64_t> ps_per_byte;  // 0: no limit
+  std::atomic<std::uint32_t> parent;       // 0: a root
+};
+inline constexpr unsigned kShapers = 1024;  // of a process; number 0 is nobody
+inline constexpr unsigned kShaperDepth = 16;
+
 struct SliceHeader {
   std::atomic<std::uint32_t> magic;
   std::uint32_t abi;
@@ -152,6 +162,7 @@ struct Slice {
   alignas(4096) std::atomic<std::uint64_t> attention[kMaxQps / 64];
   alignas(4096) PromotedChunk promoted[kPromotedSlots];
   alignas(4096) std::byte errand_data[kErrands][kErrandBytes];
+  alignas(4096) ShaperClock shapers[kShapers];
   alignas(4096) SrqContext srqs[kMaxSrqs];
   alignas(4096) CqContext cqs[kMaxCqs];
   alignas(4096) MkeyContext mkeys[kMaxMkeys];

@@ -21,7 +21,7 @@ std::mutex capture_mutex;
 std::string* capture_file = nullptr;
 }  // namespace
 
-Engine::Impl::Impl(Nic& nic) : promoter(nic), errands(nic, promoter), nic_(nic), pid_(getpid()) {
+Engine::Impl::Impl(Nic& nic) : promoter(nic), errands(nic, promoter), shaping(nic.slice()), nic_(nic), pid_(getpid()) {
   ensure_guard();
   void* p = mmap(nullptr, kLocalsBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   locals_ = static_cast<QpLocal*>(p);
@@ -129,6 +129,8 @@ void Engine::reset(QpContext& qp, QpState state) {
   qp.retries_left = qp.rnr_left = qp.timer = 0;
   qp.deadline_ns = qp.wqe_offset = 0;
   qp.req_flags = qp.msg_psn = 0;
+  qp.pace_ns = 0;
+  impl_->reshape(qp);
   qp.epsn = qp.msn = 0;
   qp.rq_head = qp.rq_tail_seen = qp.rq_ahead_count = 0;
   qp.rx_opcode = 0;
@@ -159,6 +161,7 @@ void Engine::set_state(QpContext& qp, QpState state, const std::function<void(Qp
       SharedGuard rx(qp.rx_lock, impl_->me());
       if (update) update(qp);
       impl_->invalidate_way(qp);
+      impl_->reshape(qp);
       if (state == QpState::rtr && old == QpState::init) {
         qp.nak_sent = false;
         qp.rx_opcode = 0;

@@ -18,6 +18,7 @@
 #include "device/transport/engine.h"
 #include "device/transport/responder.h"
 #include "device/transport/send_wqe.h"
+#include "device/transport/shaping.h"
 #include "device/transport/trace.h"
 #include "fabric/packet.h"
 #include "fabric/registry.h"
@@ -33,6 +34,9 @@ struct Way {
   fabric::Address address;
 };
 
+// Where a QP's next packet stands with its scheduling elements.
+enum class Turn : std::uint8_t { none, waiting, granted };
+
 // Process-local companion of a QpContext of this process, guarded by its sq_lock except where noted.
 struct QpLocal {
   std::uint64_t way_version;   // of the registry plus one; 0: not looked up
@@ -42,6 +46,8 @@ struct QpLocal {
   std::uint32_t remote_generation;
   std::uint64_t timer_ns;      // earliest heap entry for this QP
   std::atomic<bool> failed_listed;  // on the list of QPs in the error state
+  Turn turn;
+  bool response_booked;        // the next bytes of a READ have their time (qp.deadline_ns)
 };
 
 // How a kick ended.
@@ -81,6 +87,10 @@ class Engine::Impl {
   void forget(QpContext& qp);
   void list_failed(QpContext& qp);
   void invalidate_way(QpContext& qp);
+  // With sq_lock held: what holds the QP's packets back has changed.
+  void reshape(QpContext& qp);
+  // Somebody waits for a turn: serve_turns() is to run when the next one is due.
+  void arm_turns();
 
   // fabric
   NicMap* visit(std::uint32_t host, std::uint8_t device);
@@ -94,6 +104,7 @@ class Engine::Impl {
   std::atomic<bool> has_interrupt{false};
   Promoter promoter;
   ErrandDuty errands;
+  Shaping shaping;
   std::unique_ptr<Trace> trace;  // captures frames; null: off
 
  private:
@@ -102,6 +113,8 @@ class Engine::Impl {
   void attend();
   void run_timers();
   void look_at_receivers();
+  void serve_turns();
+  void grant_turn(QpContext& qp);
   void run_work();
   void check_failed();
   void dispatch_interrupts();
@@ -128,6 +141,8 @@ class Engine::Impl {
   std::vector<std::unique_ptr<Way>> ways_;  // what QpLocal::way points to; a QP of the same index uses it again
   std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers_;
   std::atomic<std::uint64_t> next_deadline_{~0ull};
+  std::uint64_t turns_at_ = ~0ull;  // earliest of timers_ that is for turns
+  static constexpr std::uint32_t kTurns = ~0u;  // in place of a QP's index
   std::deque<std::uint32_t> work_;
   std::vector<std::uint32_t> failed_;
   std::vector<std::uint32_t> rnr_waiters_;

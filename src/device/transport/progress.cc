@@ -1,6 +1,7 @@
 // What runs later: timers, work left over by budgets, QPs in the error state, and the helper thread.
 #include <linux/futex.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@ namespace {
 constexpr std::uint64_t kFailedCheckNs = 10'000;
 constexpr std::uint64_t kReceiverCheckNs = 500;
 constexpr std::uint64_t kNever = ~0ull;
+constexpr int kTurnRounds = 64;
 constexpr std::uint64_t kPollerPauseNs = 300'000;  // how long the helper leaves work to a program that polls
 }  // namespace
 
@@ -46,6 +48,56 @@ void Engine::Impl::arm_timer(QpContext& qp, std::uint64_t delay_ns, TimerKind ki
   if (sooner) wake_own_helper(nic_.self());
 }
 
+void Engine::Impl::reshape(QpContext& qp) {
+  QpLocal& l = local(qp);
+  if (static_cast<TimerKind>(qp.timer) == TimerKind::pace) qp.deadline_ns = 0;
+  l.response_booked = false;
+  if (l.turn == Turn::waiting) shaping.forget(nic_.index_of(qp));
+  l.turn = Turn::none;
+}
+
+void Engine::Impl::arm_turns() {
+  const std::uint64_t at = shaping.next_turn();
+  bool sooner;
+  {
+    std::lock_guard guard(mutex_);
+    if (at >= turns_at_) return;
+    turns_at_ = at;
+    timers_.push({at, kTurns, 0});
+    sooner = at < next_deadline_.load();
+    if (sooner) next_deadline_.store(at);
+    set_pending(kPendingTimer);
+  }
+  if (sooner) wake_own_helper(nic_.self());
+}
+
+void Engine::Impl::grant_turn(QpContext& qp) {
+  {
+    SharedGuard guard(qp.sq_lock, me());
+    QpLocal& l = local(qp);
+    if (l.turn != Turn::waiting) return;
+    l.turn = Turn::granted;
+    qp.deadline_ns = 0;
+  }
+  if (Nic::in_use(qp)) kick(qp);
+}
+
+void Engine::Impl::serve_turns() {
+  {
+    std::lock_guard guard(mutex_);
+    turns_at_ = kNever;
+  }
+  shaping.set_serving(true);
+  std::vector<std::uint32_t> granted;
+  for (int round = 0; round < kTurnRounds; ++round, granted.clear()) {
+    shaping.serve(device_clock(), granted);
+    if (granted.empty()) break;
+    for (const std::uint32_t index : granted) grant_turn(slice().qps[index]);
+  }
+  shaping.set_serving(false);
+  arm_turns();
+}
+
 void Engine::Impl::list_failed(QpContext& qp) {
   if (local(qp).failed_listed.exchange(true)) return;
   {
@@ -62,6 +114,7 @@ void Engine::Impl::forget(QpContext& qp) {
   std::erase(work_, index);
   std::erase(failed_, index);
   std::erase(rnr_waiters_, index);
+  shaping.forget(index);
   rnr_count_.store(static_cast<std::uint32_t>(rnr_waiters_.size()));
   qp.sq_flags.fetch_and(~kSqQueued);
   local(qp).failed_listed.store(false);
@@ -82,6 +135,10 @@ void Engine::Impl::run_timers() {
     if (timers_.empty()) clear_pending(kPendingTimer);
   }
   for (const Timer& t : due) {
+    if (t.index == kTurns) {
+      serve_turns();
+      continue;
+    }
     QpContext& qp = slice().qps[t.index];
     if (qp.generation.load() == t.generation && Nic::in_use(qp)) kick(qp);
   }
@@ -201,6 +258,7 @@ void Engine::Impl::work() {
 // ---- the helper thread ----
 
 void Engine::Impl::helper() {
+  prctl(PR_SET_TIMERSLACK, 1000);  // nanoseconds: pacing is as even as this thread wakes
   SliceHeader& h = slice().header;
   std::uint64_t error_pause = 1'000'000, turns_seen = turns_.load();
   while (!stop_.load(std::memory_order_acquire)) {

@@ -129,7 +129,12 @@ void Requester::fill_common(BthOperation op) {
 }
 
 std::uint64_t Requester::max_payload() const {
-  return engine_.trace != nullptr ? std::uint64_t{1} << log_mtu() : kLinkPayload;
+  if (engine_.trace != nullptr) return std::uint64_t{1} << log_mtu();
+  if (qp_.shaped == 0) [[likely]]
+    return kLinkPayload;
+  const std::uint64_t own = (qp_.shaped & kShapedRate) != 0 ? engine_.shaping.rate(qp_.rate_index).quantum() : ~0ull;
+  const std::uint64_t tree = (qp_.shaped & kShapedLeaf) != 0 ? engine_.shaping.quantum(qp_.leaf) : ~0ull;
+  return shaped_payload(std::min(own, tree));
 }
 
 Requester::Step Requester::send_or_write() {
@@ -158,6 +163,7 @@ Requester::Step Requester::send_or_write() {
   packet_.rkey = wqe_.rkey;
   packet_.length = static_cast<std::uint32_t>(wqe_.length);
   packet_.payload_bytes = static_cast<std::uint32_t>(bytes);
+  if (held_back(local_.way, bytes)) return Step::wait;
   budget_bytes_ -= static_cast<std::int64_t>(bytes);
   const Answer answer = deliver({&local_memory_, qp_.wqe_offset, bytes});
   const std::uint32_t count = npsn(bytes);
@@ -198,14 +204,20 @@ Requester::Step Requester::read() {
   packet_.rkey = wqe_.rkey;
   packet_.length = static_cast<std::uint32_t>(wqe_.length - offset);
   packet_.payload_bytes = 0;
+  // On a wire the rest of a response comes by itself: what asks for it here is no packet.
+  const bool asked = local_.response_booked || (offset != 0 && !timed_out_);
+  if (!asked && held_back(local_.way, 0)) return Step::wait;
   const PieceList none{};
   reply_.data.clear();
-  const Answer answer = deliver({&none, 0, 0});
+  const Answer answer = deliver({&none, 0, 0}, !asked);
   if (const Step step = take(answer, 0); step != Step::next) return step;
   qp_.next_psn = (qp_.msg_psn + npsn(wqe_.length)) & kPsnMask;
   const std::uint64_t left = packet_.length;
   if (reply_.packet.payload_bytes != left) return error(CqeSyndrome::bad_resp_err, kVendorBadResponse);
-  const std::uint64_t bytes = std::min(left, kLinkPayload);
+  const std::uint64_t bytes = response_bytes(left);
+  if (response_held_back(bytes)) return Step::wait;
+  if (engine_.trace) [[unlikely]]
+    trace_answer(reply_.packet, {&reply_.data, 0, bytes}, {offset == 0, bytes == left});
   alignas(64) std::byte small[64]{};
   PieceList to_small;
   if (to_cqe) to_small.add(nullptr, reinterpret_cast<std::uint64_t>(small), bytes);
@@ -241,6 +253,7 @@ Requester::Step Requester::atomic() {
   packet_.swap_add = wqe_.swap_add;
   packet_.compare = wqe_.compare;
   packet_.payload_bytes = 0;
+  if (held_back(local_.way, 0)) return Step::wait;
   const PieceList none{};
   const Answer answer = deliver({&none, 0, 0});
   if (const Step step = take(answer, 1); step != Step::next) return step;
@@ -349,6 +362,8 @@ bool Requester::timer_due() { return qp_.deadline_ns != ~0ull && device_clock() 
 
 Requester::Step Requester::timer_expired() {
   qp_.deadline_ns = 0;
+  resumed_ = static_cast<TimerKind>(qp_.timer) == TimerKind::pace;
+  timed_out_ = static_cast<TimerKind>(qp_.timer) == TimerKind::transport;
   if (static_cast<TimerKind>(qp_.timer) != TimerKind::transport) return Step::again;
   if (qp_.retries_left != 0) {
     --qp_.retries_left;
@@ -386,7 +401,7 @@ Requester::Step Requester::error(CqeSyndrome syndrome, std::uint8_t vendor) {
 
 // ---- the way out ----
 
-Answer Requester::deliver(const Payload& payload) {
+Answer Requester::deliver(const Payload& payload, bool traced) {
   if (!engine_.resolve(qp_, local_)) return Answer::none;
   // Somebody who overwrites our lock lets two threads in here: what one has found the other may forget.
   Way* const found = local_.way;
@@ -395,19 +410,24 @@ Answer Requester::deliver(const Payload& payload) {
   if (found == nullptr || peer == nullptr || remote == nullptr || found->nic == nullptr) return Answer::none;
   Way& way = *found;
   packet_.address = &way.address;
-  if (engine_.trace) [[unlikely]]
+  if (engine_.trace && traced) [[unlikely]]
     engine_.trace->packet(nic_.config().host, nic_.segment().device_index, egress_port(nic_.segment(), qp_), packet_, payload, 1u << log_mtu());
   Responder responder(*way.nic, *peer, *remote, engine_.me(), deferred_);
   const Answer answer = responder.receive(packet_, payload, reply_);
-  if (engine_.trace && answer == Answer::packet) [[unlikely]] {
-    fabric::Address back = way.address;
-    std::swap(back.sgid, back.dgid);
-    std::swap(back.smac, back.dmac);
-    reply_.packet.address = &back;
-    engine_.trace->packet(engine_.host_name(way.host), way.device, way.port, reply_.packet,
-                          {&reply_.data, 0, reply_.packet.payload_bytes}, 1u << log_mtu());
-  }
+  // Data of a READ is traced as it is taken.
+  const bool data = reply_.packet.opcode == prm::bth_opcode(BthService::rc, BthOperation::rdma_read_response_only);
+  if (engine_.trace && answer == Answer::packet && !data) [[unlikely]]
+    trace_answer(reply_.packet, {&reply_.data, 0, 0}, {});
   return answer;
+}
+
+void Requester::trace_answer(fabric::Packet packet, const Payload& payload, TracePart part) {
+  const Way& way = *local_.way;
+  fabric::Address back = way.address;
+  std::swap(back.sgid, back.dgid);
+  std::swap(back.smac, back.dmac);
+  packet.address = &back;
+  engine_.trace->packet(engine_.host_name(way.host), way.device, way.port, packet, payload, 1u << log_mtu(), part);
 }
 
 Requester::Step Requester::datagram() {
@@ -442,7 +462,9 @@ Requester::Step Requester::datagram() {
   const Payload payload{&local_memory_, 0, wqe_.length};
   Way way;
   Answer answer = Answer::none;
-  if (engine_.address_from(path, way)) {
+  const bool addressed = engine_.address_from(path, way);
+  if (held_back(&way, wqe_.length)) return Step::wait;
+  if (addressed) {
     packet_.address = &way.address;
     if (engine_.trace) [[unlikely]]
       engine_.trace->packet(nic_.config().host, nic_.segment().device_index, egress_port(nic_.segment(), qp_), packet_, payload, 4096);

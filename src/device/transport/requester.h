@@ -38,7 +38,7 @@ class Requester {
   std::uint32_t posted_blocks();
   bool begin();
   void finish(std::uint64_t bytes = 0, const std::byte* inline_data = nullptr);
-  Answer deliver(const Payload& payload);
+  Answer deliver(const Payload& payload, bool traced = true);
   void send_multicast(const Payload& payload, const Way& way);
   void fill_common(prm::BthOperation op);
   unsigned log_mtu() const { return qp_.log_mtu >= 8 && qp_.log_mtu <= 12 ? qp_.log_mtu : 10; }
@@ -47,6 +47,17 @@ class Requester {
   }
   std::uint64_t max_payload() const;
   bool fits_cqe(std::uint64_t bytes) const;
+  // requester_pace.cc: may the packet not leave yet? Then a timer or a turn will kick the QP. READ: the same for the
+  // response, which goes in the name of the responder's element.
+  bool held_back(const Way* way, std::uint64_t payload) {
+    return qp_.shaped != 0 && must_wait(way, payload);
+  }
+  bool must_wait(const Way* way, std::uint64_t payload);
+  std::uint64_t response_bytes(std::uint64_t left) const;
+  bool response_held_back(std::uint64_t bytes);
+  std::uint64_t shaped_payload(std::uint64_t quantum) const;
+  std::uint64_t bytes_on_wire(const Way* way, std::uint8_t opcode, std::uint64_t payload) const;
+  void trace_answer(fabric::Packet packet, const Payload& payload, TracePart part);
 
   Engine::Impl& engine_;
   Nic& nic_;
@@ -59,6 +70,8 @@ class Requester {
   SendWqe wqe_;
   bool have_wqe_ = false;
   bool gathered_ = false;
+  bool resumed_ = false;            // after its own rate's pause: what came late may be made up for
+  bool timed_out_ = false;          // the transport timer ran out: the packet is sent again
   PieceList local_memory_;   // what the WQE's data segments say
   fabric::Packet packet_;
   Reply reply_;

@@ -21,7 +21,7 @@ fabric::Capture* Trace::port(const std::string& host, unsigned device, unsigned 
 }
 
 void Trace::packet(const std::string& host, unsigned device, unsigned port_number, const fabric::Packet& packet,
-                   const Payload& payload, unsigned mtu) {
+                   const Payload& payload, unsigned mtu, TracePart part) {
   fabric::Capture* capture = port(host, device, port_number);
   if (capture == nullptr) return;
   fabric::Packet copy = packet;
@@ -35,7 +35,7 @@ void Trace::packet(const std::string& host, unsigned device, unsigned port_numbe
     to.add(nullptr, reinterpret_cast<std::uint64_t>(bytes.data()), n);
     if (n != 0 && move(to, 0, *payload.pieces, payload.at + at, n) != Moved::ok) return;
     if (response) {
-      const bool first = at == 0, last = at + n == payload.bytes;
+      const bool first = part.begins && at == 0, last = part.ends && at + n == payload.bytes;
       copy.opcode = prm::bth_opcode(prm::BthService::rc, first ? (last ? BthOperation::rdma_read_response_only
                                                                        : BthOperation::rdma_read_response_first)
                                                          : last ? BthOperation::rdma_read_response_last

@@ -14,6 +14,11 @@
 
 namespace verbena::device {
 
+// Where a piece of a READ response lies in the whole of it.
+struct TracePart {
+  bool begins = true, ends = true;
+};
+
 class Trace {
  public:
   // Null if the file cannot be opened.
@@ -22,7 +27,7 @@ class Trace {
   // A packet leaves by (host, device, port). `payload` bytes are read from wherever they lie. READ responses are cut
   // into frames of `mtu` bytes.
   void packet(const std::string& host, unsigned device, unsigned port, const fabric::Packet& packet,
-              const Payload& payload, unsigned mtu);
+              const Payload& payload, unsigned mtu, TracePart part = {});
 
  private:
   explicit Trace(std::string file) : file_(std::move(file)) {}
