@@ -65,12 +65,14 @@ int query_caps(device::Device& device, const device::Profile& profile, Caps* cap
     use(command.out().sub<prm::QueryHcaCapOut::capability>());
     return 0;
   };
-  bool atomic = false, device_memory = false, virtio = false;
+  bool atomic = false, device_memory = false, virtio = false, qos = false;
   int error = query(prm::CapType::general, [&](auto pages) {
     auto cap = pages.template sub<prm::HcaCapUnion::cmd_hca_cap>();
     read_limits(cap, caps);
     read_features(cap, caps);
     atomic = cap.template get<prm::CmdHcaCap::atomic>();
+    qos = cap.template get<prm::CmdHcaCap::qos>();
+    caps->raw_ethernet = cap.template get<prm::CmdHcaCap::eth_net_offloads>();
     device_memory = cap.template get<prm::CmdHcaCap::device_memory>();
     virtio = cap.template get<prm::CmdHcaCap::general_obj_types>() >>
                  static_cast<unsigned>(prm::GeneralObjectType::virtio_net_q) & 1;
@@ -93,6 +95,21 @@ int query_caps(device::Device& device, const device::Profile& profile, Caps* cap
       caps->memic_bar_size = cap.template get<C::memic_bar_size>();
       caps->max_memic = cap.template get<C::max_memic_size>();
       caps->log_max_memic_alignment = cap.template get<C::log_max_memic_addr_alignment>();
+    });
+    if (error) return error;
+  }
+  if (qos) {
+    error = query(prm::CapType::qos, [&](auto pages) {
+      using C = prm::QosCap;
+      auto cap = pages.template sub<prm::HcaCapUnion::qos_cap>();
+      if (!cap.template get<C::packet_pacing>()) return;
+      caps->min_rate_kbps = cap.template get<C::packet_pacing_min_rate>();
+      caps->max_rate_kbps = cap.template get<C::packet_pacing_max_rate>();
+      // The first entry stands for no limit.
+      caps->rate_entries = std::max(1u, std::uint32_t{cap.template get<C::packet_pacing_rate_table_size>()}) - 1;
+      caps->rates_of_users = cap.template get<C::packet_pacing_uid>();
+      caps->rate_bursts =
+          cap.template get<C::packet_pacing_burst_bound>() && cap.template get<C::packet_pacing_typical_size>();
     });
     if (error) return error;
   }

@@ -77,11 +77,18 @@ int base_attributes(Node& node, ib_uverbs_query_device_resp* attr) {
 }
 
 // What the driver adds. Offloads that the device lacks stay zero, field by field as long as the room lasts.
-int driver_attributes(const Udata& driver) {
+int driver_attributes(const Caps& caps, const Udata& driver) {
   if (!driver.tail_is_zero(0)) return EINVAL;
   if (!driver.out_length) return 0;
   if (driver.out_length < offsetof(mlx5_ib_query_device_resp, tso_caps)) return EINVAL;
   mlx5_ib_query_device_resp response{};
+  // The queues that can be paced are those of raw packet QPs.
+  if (caps.rate_entries && caps.raw_ethernet) {
+    response.packet_pacing_caps.qp_rate_limit_min = caps.min_rate_kbps;
+    response.packet_pacing_caps.qp_rate_limit_max = caps.max_rate_kbps;
+    response.packet_pacing_caps.supported_qpts = 1u << IB_UVERBS_QPT_RAW_PACKET;
+    if (caps.rate_bursts) response.packet_pacing_caps.cap_flags = MLX5_IB_PP_SUPPORT_BURST;
+  }
   response.response_length = static_cast<std::uint32_t>(std::min(sizeof response, driver.out_length));
   driver.write(response);
   return 0;
@@ -101,7 +108,7 @@ int write_query_device_ex(File& file, WriteCall& call) {
   if (!call.tail_is_zero(sizeof request)) return EOPNOTSUPP;
   if (request.comp_mask || request.reserved) return EINVAL;
   ib_uverbs_ex_query_device_resp response{};
-  if (int error = driver_attributes(call.driver)) return error;
+  if (int error = driver_attributes(file.node().caps(), call.driver)) return error;
   if (int error = base_attributes(file.node(), &response.base)) return error;
   const Caps& caps = file.node().caps();
   response.timestamp_mask = 0x7fffffffffffffffull;

@@ -9,6 +9,7 @@
 #include "prm/misc.h"
 #include "prm/qp.h"
 #include "prm/raw.h"
+#include "prm/scheduling.h"
 #include "prm/srq.h"
 
 namespace verbena::kernel {
@@ -57,7 +58,7 @@ constexpr CreateRow kCreates[] = {
     {Opcode::create_flow_table, kNone},
     {Opcode::create_flow_group, kNone},
     {Opcode::set_flow_table_entry, kNone},
-    {Opcode::create_scheduling_element, kNone},
+    {Opcode::create_scheduling_element, Opcode::destroy_scheduling_element, kWhole},
     {Opcode::add_vxlan_udp_dport, kNone},
     {Opcode::set_l2_table_entry, kNone},
 };
@@ -169,6 +170,8 @@ std::optional<ObjectId> named_object(const UseRow (&rows)[N], Mailbox in) {
   ObjectId id{row->kind, 0, 0};
   if (opcode == Opcode::query_q_counter)
     id.number = field<prm::QueryQCounterIn, prm::QueryQCounterIn::counter_set_id>(in);
+  else if (row->kind == Opcode::create_scheduling_element)
+    id.number = field<prm::QuerySchedulingElementIn, prm::QuerySchedulingElementIn::scheduling_element_id>(in);
   else
     id.number = prm::ConstView<InHead>(in.data()).get<InHead::obj_id>() & create_row(row->kind)->mask;
   if (row->kind == Opcode::create_general_object) id.type = type_of(in);
@@ -225,6 +228,8 @@ ObjectId created_object(Mailbox in, Mailbox out) {
   ObjectId id{opcode, 0, 0};
   if (opcode == Opcode::create_psv) {
     id.number = field<prm::CreatePsvOut, prm::CreatePsvOut::psv0_index>(out);
+  } else if (opcode == Opcode::create_scheduling_element) {
+    id.number = field<prm::CreateSchedulingElementOut, prm::CreateSchedulingElementOut::scheduling_element_id>(out);
   } else if (opcode == Opcode::attach_to_mcg) {
     id.number = prm::ConstView<InHead>(in.data()).get<InHead::obj_id>() & kNumber;  // the reply has no number
   } else {
@@ -235,6 +240,16 @@ ObjectId created_object(Mailbox in, Mailbox out) {
 }
 
 std::vector<std::byte> destroy_request(Mailbox in, const ObjectId& object, std::uint16_t uid) {
+  if (object.kind == Opcode::create_scheduling_element) {
+    using Destroy = prm::DestroySchedulingElementIn;
+    std::vector<std::byte> request(Destroy::size);
+    prm::View<InHead>(request.data()).set<InHead::uid>(uid);
+    prm::View<Destroy> destroy(request.data());
+    destroy.set<Destroy::opcode>(Opcode::destroy_scheduling_element).set<Destroy::scheduling_element_id>(object.number);
+    destroy.set<Destroy::scheduling_hierarchy>(
+        field<prm::CreateSchedulingElementIn, prm::CreateSchedulingElementIn::scheduling_hierarchy>(in));
+    return request;
+  }
   const bool group = object.kind == Opcode::attach_to_mcg;
   std::vector<std::byte> request(group ? std::size_t{prm::DetachFromMcgIn::size} : std::size_t{InHead::size});
   // Detaching names the group as attaching did.

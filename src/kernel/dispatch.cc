@@ -11,11 +11,11 @@ namespace verbena::kernel {
 namespace {
 
 // Every native method by object and method number. Families are few and their tables short.
-std::array<std::span<const Method>, 16> all_methods() {
+std::array<std::span<const Method>, 17> all_methods() {
   return {context_methods(), port_methods(),         pd_methods(),          mr_methods(),       mw_methods(),
           cq_methods(),      qp_methods(),           srq_methods(),         ah_methods(),       uar_methods(),
           devx_general_methods(), devx_object_methods(), devx_umem_methods(), devx_event_methods(),
-          dm_methods(), var_methods()};
+          dm_methods(), var_methods(), pp_methods()};
 }
 
 std::array<std::span<const WriteCommand>, 9> all_commands() {

@@ -69,6 +69,7 @@ std::span<const Method> ah_methods();
 std::span<const Method> uar_methods();
 std::span<const Method> dm_methods();
 std::span<const Method> var_methods();
+std::span<const Method> pp_methods();
 std::span<const Method> devx_general_methods();
 std::span<const Method> devx_object_methods();
 std::span<const Method> devx_umem_methods();

@@ -57,6 +57,7 @@ int Node::initialise() {
   if (int error = query_caps(*device_, profile_, &caps_)) return error;
   memic_pages_.resize(caps_.memic_bar_size / 4096);
   virtio_pages_.resize(caps_.virtio_pages);
+  rates_.resize(caps_);
   vectors_ = std::clamp(profile_.limits.completion_vectors, 1u, kMaxVectors);
   device_->set_interrupt_handler([this](unsigned vector) { interrupt(vector); });
   Command<prm::AllocUarIn, prm::AllocUarOut> uar(prm::Opcode::alloc_uar);

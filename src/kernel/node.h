@@ -16,6 +16,7 @@
 #include "kernel/bar.h"
 #include "kernel/caps.h"
 #include "kernel/events.h"
+#include "kernel/rates.h"
 #include "support/result.h"
 
 namespace verbena::kernel {
@@ -66,6 +67,7 @@ class Node {
   // Pages of the BAR, for all contexts together.
   BarPages& memic_pages() { return memic_pages_; }
   BarPages& virtio_pages() { return virtio_pages_; }
+  RateTable& rates() { return rates_; }
   // The UAR that the kernel's own rings use.
   std::uint32_t kernel_uar() const { return uar_; }
 
@@ -86,6 +88,7 @@ class Node {
   Caps caps_;
   EventRegistry events_;
   BarPages memic_pages_, virtio_pages_;
+  RateTable rates_;
   std::uint32_t uar_ = 0, counter_set_ = 0;
   std::mutex lock_;
   // By interrupt: 0 is the asynchronous one, vector v has v + 1. Never freed while the node lives.

@@ -25,6 +25,19 @@ std::unique_ptr<CapReply> query_page(Context* context, prm::CapType type) {
   return out;
 }
 
+void read_qos(Context* context) {
+  const auto page = query_page(context, prm::CapType::qos);
+  if (!page) return;
+  using Cap = prm::QosCap;
+  const auto cap = page->sub<prm::QueryHcaCapOut::capability>().sub<prm::HcaCapUnion::qos_cap>();
+  context->hca.nic_sq_scheduling = cap.get<Cap::nic_sq_scheduling>();
+  context->hca.nic_qp_scheduling = cap.get<Cap::nic_qp_scheduling>();
+  context->hca.nic_bw_share = context->hca.nic_sq_scheduling && cap.get<Cap::nic_bw_share>();
+  context->hca.nic_rate_limit = context->hca.nic_sq_scheduling && cap.get<Cap::nic_rate_limit>();
+  context->hca.nic_element_type = cap.get<Cap::nic_element_type>();
+  context->hca.nic_tsar_type = cap.get<Cap::nic_tsar_type>();
+}
+
 void read_general(Context* context) {
   const auto page = query_page(context, prm::CapType::general);
   if (!page) return;
@@ -36,6 +49,8 @@ void read_general(Context* context) {
   context->hca.rts2rts_lag_tx_port_affinity = cap.get<Cap::rts2rts_lag_tx_port_affinity>();
   context->hca.qp_data_in_order = cap.get<Cap::qp_data_in_order>();
   context->hca.general_obj_types = cap.get<Cap::general_obj_types>();
+  context->hca.qos = cap.get<Cap::qos>();
+  context->hca.qpc_extension = cap.get<Cap::qpc_extension>();
   if (!cap.get<Cap::hca_cap_2>()) return;
   const auto second = query_page(context, prm::CapType::general_2);
   if (!second) return;
@@ -68,6 +83,7 @@ int query(Context* context, const ibv_query_device_ex_input* input, ibv_device_a
 
 void read_capabilities(Context* context) {
   read_general(context);
+  if (context->hca.qos) read_qos(context);
   ibv_device_attr_ex attr = {};
   if (query(context, nullptr, &attr, sizeof attr, &context->vendor)) return;
   context->atomic_cap = attr.orig_attr.atomic_cap;

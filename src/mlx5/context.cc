@@ -76,6 +76,7 @@ constexpr verbs::Ops kOps = {
     .destroy_qp = destroy_qp,
     .post_send = post_send,
     .post_recv = post_recv,
+    .modify_qp_rate_limit = modify_qp_rate_limit,
     .query_qp_data_in_order = query_qp_data_in_order,
     .query_ece = query_ece,
     .set_ece = set_ece,

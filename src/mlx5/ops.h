@@ -69,6 +69,7 @@ ibv_qp* create_qp(ibv_pd*, ibv_qp_init_attr*);
 ibv_qp* create_qp_ex(ibv_context*, ibv_qp_init_attr_ex*);
 Qp* create_qp(Context*, ibv_qp_init_attr_ex*, const mlx5dv_qp_init_attr*);
 int modify_qp(ibv_qp*, ibv_qp_attr*, int mask);
+int modify_qp_rate_limit(ibv_qp*, ibv_qp_rate_limit_attr*);
 int query_qp(ibv_qp*, ibv_qp_attr*, int mask, ibv_qp_init_attr*);
 int destroy_qp(ibv_qp*);
 int post_send(ibv_qp*, ibv_send_wr*, ibv_send_wr** bad);

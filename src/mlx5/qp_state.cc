@@ -66,6 +66,19 @@ int modify_qp(ibv_qp* ibqp, ibv_qp_attr* attr, int mask) {
   return 0;
 }
 
+int modify_qp_rate_limit(ibv_qp* ibqp, ibv_qp_rate_limit_attr* attr) {
+  if (attr->comp_mask) return EINVAL;
+  const bool bursts = context_of(ibqp->context)->vendor.packet_pacing_caps.cap_flags & MLX5_IB_PP_SUPPORT_BURST;
+  if ((attr->max_burst_sz || attr->typical_pkt_sz) && (!attr->rate_limit || !bursts)) return EINVAL;
+  mlx5_ib_modify_qp request = {};
+  request.burst_info.max_burst_sz = attr->max_burst_sz;
+  request.burst_info.typical_pkt_sz = attr->typical_pkt_sz;
+  ibv_qp_attr limit = {};
+  limit.rate_limit = attr->rate_limit;
+  const verbs::Udata udata{.in = &request, .in_length = sizeof request};
+  return verbena_cmd_modify_qp(ibqp, &limit, IBV_QP_RATE_LIMIT, &udata);
+}
+
 int query_qp(ibv_qp* ibqp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init) {
   if (int error = verbena_cmd_query_qp(ibqp, attr, mask, init)) return error;
   const Qp* qp = qp_of(ibqp);

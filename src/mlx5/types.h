@@ -220,6 +220,9 @@ struct Context : verbs::Context {
     std::uint32_t qp_data_in_order = 0;
     std::uint64_t general_obj_types = 0;
     std::uint32_t log_reserved_qpns = 0;
+    bool qos = false, qpc_extension = false;
+    bool nic_sq_scheduling = false, nic_qp_scheduling = false, nic_bw_share = false, nic_rate_limit = false;
+    std::uint32_t nic_element_type = 0, nic_tsar_type = 0;
   } hca;
   std::size_t max_dm_size = 0;
   std::shared_ptr<ReservedQpns> reserved_qpns;

@@ -102,9 +102,39 @@ def example_cases(bench, folder):
     yield case("example: udp_sport", problem, end.seconds)
 
 
+def rate_problem(path, opcodes, megabits):
+    """Frames of one direction, with these opcodes, for a second: their gaps must be those of the rate."""
+    rows = dissect(path, "-Y", " or ".join(f"infiniband.bth.opcode == {o}" for o in opcodes), "-T", "fields",
+                   "-e", "frame.time_epoch", "-e", "frame.len")
+    frames = [(float(time), int(length)) for time, length in (row.split() for row in rows)]
+    start = frames[0][0] + 0.05 if frames else 0  # a pause before it lets the first ones go early
+    frames = [frame for frame in frames if start <= frame[0] < start + 1]
+    if len(frames) < 100:
+        return f"only {len(frames)} frames"
+    gaps = [after[0] - before[0] for before, after in zip(frames, frames[1:])]
+    # What a frame takes at this rate is the gap behind it.
+    wanted = [length * 8 / (megabits * 1e6) for _, length in frames[:-1]]
+    ratio = sum(gaps) / sum(wanted)
+    even = sum(0.5 * w < g < 1.5 * w for g, w in zip(gaps, wanted)) / len(gaps)
+    if not 0.9 <= ratio <= 1.1:
+        return f"gaps are {ratio:.3f} of those of {megabits} Mbit/s"
+    # They must not come in bursts that only the average forgives; a busy machine wakes some late.
+    return "" if even > 0.5 else f"only {even:.0%} of {len(gaps)} gaps are near that of the rate"
+
+
+def rate_cases(bench, folder):
+    program = str(bench.build / "bin" / "programs" / "program_rates")
+    for who, megabits, opcodes in [("requester", 10, [10]), ("requester", 40, [10]), ("responder", 10, [13, 14, 15])]:
+        path = pathlib.Path(folder) / f"rate_{who}_{megabits}.pcapng"
+        end = bench.run([program, who, str(megabits)], seconds=30, capture=path)
+        problem = rate_problem(path, opcodes, megabits) if end.code == 0 else f"{end.ending()}: {tail(end.output)}"
+        yield case(f"capture: {megabits} Mbit/s of a {who}'s leaf", problem, end.seconds)
+
+
 def run(quick, preset):
     del quick  # short in any case
     with Bench(preset) as bench, tempfile.TemporaryDirectory() as folder:
         yield from usage_cases(bench)
         yield from capture_cases(bench, folder)
         yield from example_cases(bench, folder)
+        yield from rate_cases(bench, folder)

@@ -168,13 +168,6 @@ void sharing(World* w) {
 
 void not_there(World* w) {
   errno = 0;
-  CHECK(!mlx5dv_pp_alloc(w->context, 0, nullptr, 0) && errno == EOPNOTSUPP);
-  mlx5dv_sched_attr attr = {};
-  errno = 0;
-  CHECK(!mlx5dv_sched_node_create(w->context, &attr) && errno == EOPNOTSUPP);
-  errno = 0;
-  CHECK(!mlx5dv_sched_leaf_create(w->context, &attr) && errno == EOPNOTSUPP);
-  errno = 0;
   CHECK(!mlx5dv_devx_alloc_msi_vector(w->context) && errno == EOPNOTSUPP);
   errno = 0;
   CHECK(!mlx5dv_devx_create_eq(w->context, nullptr, 0, nullptr, 0) && errno == EOPNOTSUPP);

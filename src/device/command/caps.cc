@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "device/command/memic.h"
+#include "device/command/qos.h"
 #include "device/command/state.h"
 #include "prm/general_object.h"
 
@@ -55,7 +56,9 @@ void general_features(const Profile& p, const prm::View<CmdHcaCap>& cap) {
   cap.set<CmdHcaCap::hca_cap_2>(1).set<CmdHcaCap::event_cap>(1).set<CmdHcaCap::device_memory>(1);
   const auto type_bit = [](prm::GeneralObjectType type) { return 1ull << static_cast<unsigned>(type); };
   cap.set<CmdHcaCap::general_obj_types>(type_bit(prm::GeneralObjectType::reserved_qpn) |
+                                        type_bit(prm::GeneralObjectType::scheduling_element) |
                                         type_bit(prm::GeneralObjectType::virtio_net_q));
+  cap.set<CmdHcaCap::qos>(1).set<CmdHcaCap::qpc_extension>(1);
   cap.set<CmdHcaCap::rc>(1).set<CmdHcaCap::uc>(1).set<CmdHcaCap::ud>(1);
   cap.set<CmdHcaCap::roce>(1).set<CmdHcaCap::atomic>(1);
   cap.set<CmdHcaCap::pkv>(1).set<CmdHcaCap::qkv>(1);
@@ -127,6 +130,23 @@ void virtio_page(const prm::View<prm::HcaCapUnion>& page) {
   cap.set<VirtioEmulationCap::doorbell_bar_offset>(kVirtioBarStart);
 }
 
+void qos_page(const prm::View<prm::HcaCapUnion>& page) {
+  using prm::QosCap;
+  const auto cap = page.sub<prm::HcaCapUnion::qos_cap>();
+  cap.set<QosCap::packet_pacing>(1).set<QosCap::packet_pacing_uid>(1);
+  cap.set<QosCap::packet_pacing_burst_bound>(1).set<QosCap::packet_pacing_typical_size>(1);
+  cap.set<QosCap::packet_pacing_min_rate>(kMinRateKbps).set<QosCap::packet_pacing_max_rate>(kMaxRateKbps);
+  cap.set<QosCap::packet_pacing_rate_table_size>(kRates);
+  const auto bit = [](auto type) { return 1u << static_cast<unsigned>(type); };
+  cap.set<QosCap::nic_sq_scheduling>(1).set<QosCap::nic_qp_scheduling>(1);
+  cap.set<QosCap::nic_bw_share>(1).set<QosCap::nic_rate_limit>(1);
+  cap.set<QosCap::nic_element_type>(bit(prm::SchedulingElementType::tsar) |
+                                    bit(prm::SchedulingElementType::queue_group));
+  cap.set<QosCap::nic_tsar_type>(bit(prm::TsarType::dwrr));
+  cap.set<QosCap::max_tsar_bw_share>(kMaxShare);
+  cap.set<QosCap::log_max_qos_nic_queue_group>(std::bit_width(kShapers) - 1);
+}
+
 // Events that user contexts may subscribe to.
 void event_page(const prm::View<prm::HcaCapUnion>& page) {
   using prm::DeviceEventCap;
@@ -159,6 +179,9 @@ bool fill_capability_page(const CapFacts& facts, CapType type, prm::View<prm::Hc
     case CapType::device_mem:
       device_memory_page(page);
       return true;
+    case CapType::qos:
+      qos_page(page);
+      return true;
     case CapType::vdpa_emulation:
       virtio_page(page);
       return true;
@@ -166,7 +189,6 @@ bool fill_capability_page(const CapFacts& facts, CapType type, prm::View<prm::Hc
     case CapType::ethernet_offloads:
     case CapType::odp:
     case CapType::flow_table:
-    case CapType::qos:
     case CapType::crypto:
       return true;
     default:

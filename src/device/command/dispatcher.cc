@@ -68,6 +68,7 @@ const Registry& registry() {
     add_register_commands(r);
     add_lag_commands(r);
     add_memic_commands(r);
+    add_qos_commands(r);
     add_general_commands(r);
     return r;
   }();

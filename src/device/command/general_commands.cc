@@ -1,8 +1,10 @@
-// CREATE, QUERY, MODIFY, DESTROY_GENERAL_OBJECT. Of the many types the device has reserved QP numbers.
+// CREATE, QUERY, MODIFY, DESTROY_GENERAL_OBJECT. Of the many types the device has reserved QP numbers, and
+// scheduling elements (qos_commands.cc).
 #include <algorithm>
 
 #include "device/command/dispatcher.h"
 #include "device/command/families.h"
+#include "device/command/qos.h"
 #include "device/command/state.h"
 #include "prm/general_object.h"
 
@@ -31,6 +33,7 @@ Outcome check_type(const prm::ConstView<In>& in) {
 }
 
 Outcome create_object(State& state, const Call<In, Out>& call) {
+  if (call.in.get<In::obj_type>() == Type::scheduling_element) return create_element_object(state, call);
   if (auto ok = check_type(call.in); !ok) return ok;
   if (call.tail().size() != kReservedQpnBody) return refuse(Syndrome::input_length);
   if (!is_zero(call.tail())) return refuse(Syndrome::object_body);
@@ -48,17 +51,20 @@ Maybe<ReservedQpns*> named(State& state, const Call<In, Out>& call) {
 }
 
 Outcome query_object(State& state, const Call<In, Out>& call) {
+  if (call.in.get<In::obj_type>() == Type::scheduling_element) return query_element_object(state, call);
   const auto object = named(state, call);
   if (!object) return refuse(object.error());
   return call.output.size() < Out::size + kReservedQpnBody ? refuse(Syndrome::output_length) : Outcome{};
 }
 
 Outcome modify_object(State& state, const Call<In, Out>& call) {
+  if (call.in.get<In::obj_type>() == Type::scheduling_element) return modify_element_object(state, call);
   const auto object = named(state, call);
   return object ? refuse(Syndrome::object_fixed) : refuse(object.error());
 }
 
 Outcome destroy_object(State& state, const Call<In, Out>& call) {
+  if (call.in.get<In::obj_type>() == Type::scheduling_element) return destroy_element_object(state, call);
   const auto object = named(state, call);
   if (!object) return refuse(object.error());
   state.nic.release_qpns(call.in.get<In::obj_id>());

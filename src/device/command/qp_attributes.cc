@@ -28,9 +28,10 @@ constexpr std::array<Transition, 9> kTransitions{{
     {Opcode::init2init_qp,
      QpState::init,
      QpState::init,
-     {0, access | Opt::pkey_index | Opt::primary_port | Opt::lag_tx_affinity | Opt::counter_set_id | Opt::drain_sigerr},
-     {0, Opt::rwe | Opt::pkey_index | Opt::primary_port | Opt::lag_tx_affinity | Opt::counter_set_id},
-     {0, Opt::q_key | Opt::pkey_index | Opt::primary_port | Opt::lag_tx_affinity | Opt::counter_set_id}},
+     {0, access | Opt::pkey_index | Opt::primary_port | Opt::lag_tx_affinity | Opt::counter_set_id | Opt::drain_sigerr |
+             attr::leaf},
+     {0, Opt::rwe | Opt::pkey_index | Opt::primary_port | Opt::lag_tx_affinity | Opt::counter_set_id | attr::leaf},
+     {0, Opt::q_key | Opt::pkey_index | Opt::primary_port | Opt::lag_tx_affinity | Opt::counter_set_id | attr::leaf}},
     {Opcode::init2rtr_qp,
      QpState::init,
      QpState::rtr,
@@ -50,9 +51,10 @@ constexpr std::array<Transition, 9> kTransitions{{
      QpState::rts,
      QpState::rts,
      {0, Opt::alt_addr_path | access | Opt::pm_state | Opt::rnr_timeout | Opt::lag_tx_affinity | Opt::counter_set_id |
-             attr::udp_sport},
-     {0, Opt::alt_addr_path | Opt::rwe | Opt::pm_state | Opt::lag_tx_affinity | Opt::counter_set_id | attr::udp_sport},
-     {0, Opt::q_key | Opt::counter_set_id | Opt::lag_tx_affinity}},
+             attr::udp_sport | attr::leaf},
+     {0, Opt::alt_addr_path | Opt::rwe | Opt::pm_state | Opt::lag_tx_affinity | Opt::counter_set_id | attr::udp_sport |
+             attr::leaf},
+     {0, Opt::q_key | Opt::counter_set_id | Opt::lag_tx_affinity | attr::leaf}},
     {Opcode::sqerr2rts_qp, QpState::sqer, QpState::rts, {0, access | Opt::rnr_timeout}, {0, Opt::rwe}, {0, Opt::q_key}},
     {Opcode::rts2sqd_qp, QpState::rts, QpState::sqd, {0, 0}, {0, 0}, {0, 0}},
     {Opcode::sqd2sqd_qp,

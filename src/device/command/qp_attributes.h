@@ -23,6 +23,7 @@ inline constexpr Attributes remote_qpn = 1ull << 33;
 inline constexpr Attributes receive_psn = 1ull << 34;
 inline constexpr Attributes send_psn = 1ull << 35;
 inline constexpr Attributes udp_sport = 1ull << 36;    // of opt_param_mask_95_32
+inline constexpr Attributes leaf = 1ull << 38;         // of opt_param_mask_95_32, in the extended context
 inline constexpr Attributes ack_request = 1ull << 37;  // log_ack_req_freq
 }  // namespace attr
 

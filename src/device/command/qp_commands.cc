@@ -12,6 +12,7 @@
 #include "device/command/dispatcher.h"
 #include "device/command/families.h"
 #include "device/command/qp_attributes.h"
+#include "device/command/qos.h"
 #include "device/command/qp_objects.h"
 #include "device/command/queues.h"
 #include "device/command/state.h"
@@ -24,9 +25,9 @@ using prm::Qpc;
 
 QpState state_of(const QpContext& qp) { return static_cast<QpState>(qp.state.load(std::memory_order_acquire)); }
 
-// Runs the transition of `opcode` with the context in the request.
+// Runs the transition of `opcode` with the context in the request, and its extension if there is one.
 Outcome transit(State& state, prm::Opcode opcode, std::uint32_t qpn, Attributes mask, const prm::ConstView<Qpc>& qpc,
-                std::uint16_t uid) {
+                const std::byte* extension, std::uint16_t uid) {
   const Transition& t = *find_transition(opcode);
   const auto named = named_qp(state, qpn, uid);
   if (!named) return refuse(named.error());
@@ -36,25 +37,37 @@ Outcome transit(State& state, prm::Opcode opcode, std::uint32_t qpn, Attributes 
   if (mask & ~(set.optional | set.required)) return refuse(Syndrome::qp_opt_param_mask);
   const Attributes taken = set.required | (set.optional & mask);
   if (auto ok = check_attributes(state, qp->type, qpc, taken, uid); !ok) return ok;
+  if (taken & attr::leaf)
+    if (auto ok = take_leaves(state, *record, *qp, extension, uid); !ok) return ok;
 
   copy_attributes(qpc, record->context.view(), taken);
   record->context.view().set<Qpc::state>(static_cast<prm::QpState>(t.to));
   const auto stored = std::as_const(record->context).view();
   state.engine.set_state(
-      *qp, t.to, [&](QpContext& context) { apply_attributes(stored, taken, context); }, t.to == QpState::sqd);
+      *qp, t.to,
+      [&](QpContext& context) {
+        apply_attributes(stored, taken, context);
+        if (taken & attr::leaf) apply_leaves(*record, context);
+      },
+      t.to == QpState::sqd);
   return {};
 }
 
 template <class In, class Out>
 Outcome transition(State& state, const Call<In, Out>& call, prm::Opcode opcode) {
   Attributes mask = call.in.template get<typename In::opt_param_mask>();
+  const std::byte* extension = nullptr;
   if constexpr (requires { typename In::opt_param_mask_95_32; }) {
     const std::uint64_t more = call.in.template get<typename In::opt_param_mask_95_32>();
-    if (more & ~prm::QpExtOptParam::udp_sport) return refuse(Syndrome::qp_ext_opt_param_mask);
+    if (more & ~(prm::QpExtOptParam::udp_sport | prm::QpExtOptParam::qos_queue_group_id))
+      return refuse(Syndrome::qp_ext_opt_param_mask);
     if (more & prm::QpExtOptParam::udp_sport) mask |= attr::udp_sport;
+    if (more & prm::QpExtOptParam::qos_queue_group_id) mask |= attr::leaf;
+    if (call.in.template get<typename In::qpc_ext>() && call.tail().size() >= prm::QpcExt::size)
+      extension = call.tail().data();
   }
   return transit(state, opcode, call.in.template get<typename In::qpn>(), mask,
-                 call.in.template sub<typename In::qpc>(), call.uid);
+                 call.in.template sub<typename In::qpc>(), extension, call.uid);
 }
 
 Outcome rst2init_qp(State& state, const Call<prm::Rst2initQpIn, prm::Rst2initQpOut>& call) {
@@ -96,7 +109,9 @@ Outcome qp_2err(State& state, const Call<prm::Qp2errIn, prm::Qp2errOut>& call) {
 Outcome qp_2rst(State& state, const Call<prm::Qp2rstIn, prm::Qp2rstOut>& call) {
   const auto named = named_qp(state, call.in.get<prm::Qp2rstIn::qpn>(), call.uid);
   if (!named) return refuse(named.error());
-  state.engine.reset(*named->qp);
+  leave_leaves(state, *named->record);
+  state.engine.set_state(*named->qp, QpState::rst,
+                         [&](QpContext& context) { apply_leaves(*named->record, context); });
   return {};
 }
 

@@ -1,6 +1,7 @@
 // CREATE_QP: what the context must say, where the rings lie, which objects the QP stands on.
 #include <cstring>
 
+#include "device/command/qos.h"
 #include "device/command/qp_objects.h"
 #include "device/command/queues.h"
 
@@ -184,11 +185,12 @@ Outcome create_qp(State& state, const Call<In, prm::CreateQpOut>& call) {
   return {};
 }
 
-void release_parts(State& state, const QpRecord& record) {
+void release_parts(State& state, QpRecord& record) {
   Parts parts = named_parts(state, record.context.view());
   if (!record.has_send_cq) parts.send_cq = nullptr;
   if (!record.has_recv_cq) parts.recv_cq = nullptr;
   count_uses(parts, -1);
+  leave_leaves(state, record);
   let_go(state, record.backing);
 }
 

@@ -18,6 +18,6 @@ Maybe<NamedQp> named_qp(State& state, std::uint32_t qpn, std::uint16_t uid);
 Outcome create_qp(State& state, const Call<prm::CreateQpIn, prm::CreateQpOut>& call);
 
 // Gives back the objects that the QP stands on.
-void release_parts(State& state, const QpRecord& record);
+void release_parts(State& state, QpRecord& record);
 
 }  // namespace verbena::device::command

@@ -161,6 +161,9 @@
   X(0x0a010d, exceed_lim,     qp_log_rra_max,        "qpc.log_rra_max: above log_max_ra_res_qp") \
   X(0x0a010e, exceed_lim,     qp_log_sra_max,        "qpc.log_sra_max: above log_max_ra_req_qp") \
   X(0x0a010f, bad_param,      qp_atomic_mode,        "qpc.atomic_mode: atomics above 8 bytes are not supported (atomic_size_qp capability)") \
+  X(0x0a0110, bad_param,      qp_extension,          "qpc_ext: opt_param_mask_95_32 names a parameter of the extended context, which the request does not have") \
+  X(0x0a0111, bad_resource,   qp_leaf,               "qos_queue_group_id_requester/_responder: no such queue group, or it belongs to another uid") \
+  X(0x0a0112, bad_param,      qp_responder_leaf,     "qos_queue_group_id_responder: only RC sends responses") \
   /* multicast */ \
   X(0x0b0001, bad_param,      mcg_qp_type,           "qpn: only UD queue pairs receive multicast") \
   X(0x0b0002, bad_param,      mcg_gid,               "multicast_gid: not a multicast address (ff..)") \
@@ -222,7 +225,21 @@
   X(0x120004, no_resources,   memic_full,            "memic_size: not that much free in this range, or above max_memic_size with what is allocated") \
   X(0x120005, bad_resource,   memic_missing,         "memic_start_addr/memic_size: no such allocation") \
   X(0x120006, bad_res_state,  memic_busy,            "memic_start_addr: memory keys still lie in it") \
-  X(0x120007, bad_resource,   mkey_memic,            "mkc.start_addr/len: not inside one allocation of device memory")
+  X(0x120007, bad_resource,   mkey_memic,            "mkc.start_addr/len: not inside one allocation of device memory") \
+  /* rates */ \
+  X(0x160001, bad_index,      pp_index,              "rate_limit_index: 1 to packet_pacing_rate_table_size - 1") \
+  X(0x160002, bad_param,      pp_rate,               "ctx.rate_limit: outside packet_pacing_min_rate and packet_pacing_max_rate") \
+  X(0x160003, bad_param,      sched_hierarchy,       "scheduling_hierarchy: NIC (3); there is no e-switch (esw_scheduling capability)") \
+  X(0x160004, bad_param,      sched_type,            "element_type: TSAR (0) or queue group (4) (nic_element_type capability)") \
+  X(0x160005, bad_param,      sched_tsar_type,       "element_attributes: a TSAR is DWRR (0) (nic_tsar_type capability)") \
+  X(0x160006, bad_resource,   sched_parent,          "parent_element_id: no such TSAR, or it belongs to another uid") \
+  X(0x160007, bad_param,      sched_root,            "parent_element_id/bw_share/max_average_bw: a root is a TSAR, and has no share and no limit") \
+  X(0x160008, bad_param,      sched_share,           "bw_share: above max_tsar_bw_share") \
+  X(0x160009, exceed_lim,     sched_depth,           "parent_element_id: the tree is 16 elements high at most") \
+  X(0x16000a, no_resources,   sched_none_left,       "all scheduling elements are in use") \
+  X(0x16000b, bad_resource,   sched_missing,         "scheduling_element_id/obj_id: no such scheduling element, or it belongs to another uid") \
+  X(0x16000c, bad_res_state,  sched_busy,            "scheduling_element_id/obj_id: elements or queues still hang on it") \
+  X(0x16000d, bad_param,      sched_select,          "modify_bitmask/modify_field_select: bw_share (1) and max_average_bw (2) can be modified")
 // clang-format on
 
 namespace verbena::device::command {

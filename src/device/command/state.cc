@@ -20,7 +20,8 @@ State::State(const Profile& p, Nic& n, Engine& e)
       srqs(counts),
       qps(counts),
       mkeys(counts),
-      reserved_qpns(counts) {
+      reserved_qpns(counts),
+      scheduling_elements(counts, 1, kShapers) {
   nic_vport.view().set<prm::NicVportContext::roce_en>(1).set<prm::NicVportContext::mtu>(p.mtu);
   std::strncpy(node_description.data(), "verbena", node_description.size() - 1);
 }

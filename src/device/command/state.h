@@ -15,12 +15,15 @@
 #include "device/profile.h"
 #include "device/shared/nic.h"
 #include "device/transport/engine.h"
+#include "device/transport/shaping.h"
 #include "prm/cq.h"
 #include "prm/eq.h"
 #include "prm/layout.h"
+#include "prm/misc.h"
 #include "prm/mkey.h"
 #include "prm/port.h"
 #include "prm/qp.h"
+#include "prm/scheduling.h"
 #include "prm/srq.h"
 
 namespace verbena::device::command {
@@ -74,6 +77,7 @@ struct QpRecord : Owned {
   bool has_send_cq = false;  // it counts as a user of the CQ its context names
   bool has_recv_cq = false;
   std::uint32_t groups = 0;  // multicast groups it is attached to
+  std::uint32_t leaf = 0, responder_leaf = 0;  // scheduling elements it hangs on; 0: none
 };
 struct MkeyRecord : Owned {
   prm::Box<prm::Mkc> context;
@@ -89,6 +93,17 @@ struct ReservedQpns : Owned {
   std::uint32_t log_range = 0;
 };
 inline constexpr std::uint32_t kLogReservedQpns = 6;
+
+// An element of the transmit scheduler. Children and QPs under it count as its users.
+struct SchedulingElement : Owned {
+  prm::Box<prm::SchedulingContext> context;
+  unsigned depth = 0;
+};
+// An entry of the packet pacing table.
+struct RateEntry {
+  bool set = false;
+  std::uint16_t uid = 0;  // whose queues may use it
+};
 
 struct State {
   State(const Profile& p, Nic& n, Engine& e);
@@ -116,6 +131,8 @@ struct State {
   Records<QpRecord> qps;
   Records<MkeyRecord> mkeys;
   Records<ReservedQpns> reserved_qpns;
+  Table<SchedulingElement> scheduling_elements;
+  std::array<RateEntry, kRates> rates;
   Memic memic;
 };
 

@@ -55,6 +55,7 @@ void Engine::set_capture(const std::string& file) {
 void Engine::abandon_in_child() { impl_->abandon(); }
 void Engine::start_helper() { impl_->start_helper(); }
 void Engine::ring_sq(QpContext& qp) { impl_->kick(qp); }
+Shaping& Engine::shaping() { return impl_->shaping; }
 void Engine::step() { impl_->step(); }
 const std::uint32_t* Engine::pending() const {
   return reinterpret_cast<const std::uint32_t*>(&impl_->slice().header.pending);

@@ -16,6 +16,8 @@
 
 namespace verbena::device {
 
+class Shaping;
+
 class Engine {
  public:
   explicit Engine(Nic& nic);
@@ -57,6 +59,9 @@ class Engine {
   // A range of user memory was registered, or is so no more (the same range): promotion goes by that.
   void registered(std::uint64_t va, std::uint64_t length);
   void unregistered(std::uint64_t va, std::uint64_t length);
+
+  // Rates and scheduling elements. A QP whose own choice of them changes goes through set_state().
+  Shaping& shaping();
 
   // Frames go to this capture file at path MTU; empty: off. Affects QPs at their next packet.
   static void set_capture(const std::string& file);

@@ -9,7 +9,6 @@ namespace verbena::device {
 
 namespace {
 constexpr std::uint64_t kLinkPayload = 256 << 10;
-constexpr std::uint64_t kFarthestNs = 10'000'000'000;
 }  // namespace
 
 // As much as goes at once where packets need not be what a wire has: whole packets of the path MTU, one at least.

@@ -9,8 +9,6 @@ namespace {
 constexpr std::uint64_t kNever = ~0ull;
 constexpr std::uint64_t kVirtualScale = 1 << 16;
 constexpr std::uint64_t kQuantumNs = 100'000;
-// A clock further ahead than any rate explains was written by somebody else.
-constexpr std::uint64_t kFarthestNs = 10'000'000'000;
 
 std::uint64_t cost_ns(std::uint64_t ps_per_byte, std::uint64_t bytes) {
   const auto cost = (static_cast<unsigned __int128>(ps_per_byte) * bytes + 500) / 1000;

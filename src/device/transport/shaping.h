@@ -37,6 +37,8 @@ struct Rate {
 inline constexpr unsigned kRates = 128;  // entry 0 is "unlimited"
 
 inline constexpr std::uint64_t kCatchUpNs = 5'000'000;
+// No packet of any rate takes longer; a clock further ahead was written by somebody else.
+inline constexpr std::uint64_t kFarthestNs = 40'000'000'000;
 
 class Shaping {
  public:

@@ -1,5 +1,4 @@
-// mlx5dv: memory keys, packet pacing. Declared, exported and refused: the man pages' way
-// of saying "not on this device".
+// mlx5dv: memory keys. Declared, exported and refused: the man pages' way of saying "not on this device".
 
 #include "mlx5/dv/refuse.h"
 
@@ -11,10 +10,6 @@ VERBENA_MLX5_EXPORT int _mlx5dv_mkey_check(mlx5dv_mkey*, mlx5dv_mkey_err*, std::
 VERBENA_MLX5_EXPORT mlx5dv_mkey* mlx5dv_create_mkey(mlx5dv_mkey_init_attr*) { return refuse_null(); }
 VERBENA_MLX5_EXPORT int mlx5dv_destroy_mkey(mlx5dv_mkey*) { return refuse(); }
 VERBENA_MLX5_EXPORT int mlx5dv_get_data_direct_sysfs_path(ibv_context*, char*, std::size_t) { return refuse(); }
-VERBENA_MLX5_EXPORT mlx5dv_pp* mlx5dv_pp_alloc(ibv_context*, std::size_t, const void*, std::uint32_t) {
-  return refuse_null();
-}
-VERBENA_MLX5_EXPORT void mlx5dv_pp_free(mlx5dv_pp*) {}
 VERBENA_MLX5_EXPORT ibv_mr* mlx5dv_reg_dmabuf_mr(ibv_pd*, std::uint64_t, std::size_t, std::uint64_t, int, int, int) {
   return refuse_null();
 }

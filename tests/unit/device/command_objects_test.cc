@@ -37,12 +37,14 @@ TEST_F(ObjectCommandTest, CapabilityPagesAgreeWithTheProfile) {
   EXPECT_EQ(cap.get<C::cqe_version>(), 1u);
   EXPECT_EQ(cap.get<C::device_frequency_khz>(), profile_.frequency_khz);
   // What is not there must not be advertised.
-  EXPECT_EQ(cap.get<C::xrc>() | cap.get<C::dct>() | cap.get<C::pg>() | cap.get<C::apm>() | cap.get<C::qos>() |
+  EXPECT_EQ(cap.get<C::xrc>() | cap.get<C::dct>() | cap.get<C::pg>() | cap.get<C::apm>() |
                 cap.get<C::nic_flow_table>() | cap.get<C::eth_net_offloads>() |
                 cap.get<C::crypto>() | cap.get<C::sho>() | cap.get<C::cqe_compression>() | cap.get<C::null_mkey>(),
             0u);
-  // Reserved QP numbers; and virtio queues, of which there are none: they come with doorbell pages (VAR).
+  // Reserved QP numbers, scheduling elements; and virtio queues, of which there are none: they come with doorbell pages
+  // (VAR).
   EXPECT_EQ(cap.get<C::general_obj_types>(), std::uint64_t{1} << static_cast<unsigned>(prm::GeneralObjectType::reserved_qpn) |
+                                                 std::uint64_t{1} << static_cast<unsigned>(prm::GeneralObjectType::scheduling_element) |
                                                  std::uint64_t{1} << static_cast<unsigned>(prm::GeneralObjectType::virtio_net_q));
   EXPECT_EQ(cap.get<C::device_memory>(), 1u);
   // 30 data segments fit into a send WQE as the driver counts: control, remote address, data.

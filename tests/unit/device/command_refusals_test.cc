@@ -24,6 +24,11 @@ constexpr Syndrome kUnprovoked[] = {
     Syndrome::object_type, Syndrome::object_missing, Syndrome::object_range, Syndrome::object_body,
     Syndrome::object_fixed, Syndrome::object_virtio, Syndrome::memic_size, Syndrome::memic_range,
     Syndrome::memic_alignment, Syndrome::memic_full, Syndrome::memic_missing, Syndrome::memic_busy, Syndrome::mkey_memic,
+    // and command_qos_test.cc these:
+    Syndrome::qp_extension, Syndrome::qp_leaf, Syndrome::qp_responder_leaf, Syndrome::pp_index, Syndrome::pp_rate,
+    Syndrome::sched_hierarchy, Syndrome::sched_type, Syndrome::sched_tsar_type, Syndrome::sched_parent,
+    Syndrome::sched_root, Syndrome::sched_share, Syndrome::sched_depth, Syndrome::sched_none_left,
+    Syndrome::sched_missing, Syndrome::sched_busy, Syndrome::sched_select,
 };
 
 class RefusalTest : public CommandTest {

@@ -1,0 +1,244 @@
+// Rates: the packet pacing table, the transmit scheduler, what QPs under its leaves do, and every documented errno.
+//
+//   rates                     all of it, judged by the time that data takes
+//   rates requester MBIT      sends for a second under a leaf of so many Mbit/s, for a capture
+//   rates responder MBIT      the same with READs, under a leaf of the responder
+#include "devx_world.h"
+#include "prm/scheduling.h"
+
+namespace {
+
+constexpr std::uint32_t kLimit = MLX5DV_SCHED_ELEM_ATTR_FLAGS_MAX_AVG_BW, kShare = MLX5DV_SCHED_ELEM_ATTR_FLAGS_BW_SHARE;
+constexpr std::uint32_t kFrame = 1024 + 94;  // of RoCE v2 over IPv6, with RETH: what a 1024-byte WRITE is on the wire
+constexpr double kAheadMs = 6;               // a limit holds on average: a pause earns 5 ms
+
+// ---- packet pacing ----
+
+mlx5dv_pp* alloc_pp(World* w, std::uint32_t kbps, std::uint32_t flags = 0, std::size_t length = 48) {
+  alignas(8) std::byte contents[64] = {};
+  store_be32(contents, kbps);
+  errno = 0;
+  return mlx5dv_pp_alloc(w->context, length, contents, flags);
+}
+
+void packet_pacing(World* w) {
+  constexpr std::uint32_t kDedicated = 1;
+  mlx5dv_pp *a = alloc_pp(w, 100), *b = alloc_pp(w, 100), *c = alloc_pp(w, 200), *d = alloc_pp(w, 100, kDedicated);
+  mlx5dv_pp* brief = alloc_pp(w, 100, 0, 4);
+  CHECK(a && b && c && d && brief);
+  CHECK(a->index && a->index == b->index && brief->index == a->index && c->index != a->index);
+  CHECK(d->index != a->index && d->index != c->index);
+  const auto index = a->index;
+  for (mlx5dv_pp* pp : {a, b, brief}) mlx5dv_pp_free(pp);
+  mlx5dv_pp* again = alloc_pp(w, 300, kDedicated);
+  CHECK(again && again->index == index);  // the first free entry
+  for (mlx5dv_pp* pp : {again, c, d}) mlx5dv_pp_free(pp);
+
+  CHECK(!alloc_pp(w, 0) && errno == EINVAL);
+  CHECK(!alloc_pp(w, 100'000'001) && errno == EINVAL);
+  CHECK(!alloc_pp(w, 100, 0, 49) && errno == EINVAL);
+  CHECK(!alloc_pp(w, 100, 2) && errno == EOPNOTSUPP);
+  mlx5dv_pp* all[127];
+  for (mlx5dv_pp*& pp : all) CHECK((pp = alloc_pp(w, 100, kDedicated)));
+  CHECK(!alloc_pp(w, 100) && errno == ENOSPC);
+  for (mlx5dv_pp* pp : all) mlx5dv_pp_free(pp);
+}
+
+// A rate of a QP's own is for raw packet QPs.
+void rate_limit_of_a_qp(World* w, ibv_qp* qp) {
+  ibv_qp_rate_limit_attr limit = {};
+  limit.rate_limit = 1000;
+  CHECK(ibv_modify_qp_rate_limit(qp, &limit) == EINVAL);
+  limit.comp_mask = 1;
+  CHECK(ibv_modify_qp_rate_limit(qp, &limit) == EINVAL);
+  limit = {};
+  limit.max_burst_sz = 1;
+  CHECK(ibv_modify_qp_rate_limit(qp, &limit) == EINVAL);
+  ibv_device_attr_ex attr = {};
+  CHECK(!ibv_query_device_ex(w->context, nullptr, &attr));
+  const ibv_packet_pacing_caps& caps = attr.packet_pacing_caps;
+  CHECK(!caps.supported_qpts == !caps.qp_rate_limit_max);
+  CHECK(!(caps.supported_qpts & ~(1u << IBV_QPT_RAW_PACKET)));
+}
+
+// ---- the tree ----
+
+mlx5dv_sched_attr under(mlx5dv_sched_node* parent, std::uint32_t mbit = 0, std::uint32_t share = 0) {
+  mlx5dv_sched_attr attr = {};
+  attr.parent = parent;
+  attr.flags = (mbit ? kLimit : 0) | (share ? kShare : 0);
+  attr.max_avg_bw = mbit;
+  attr.bw_share = share;
+  return attr;
+}
+mlx5dv_sched_node* make_node(World* w, const mlx5dv_sched_attr& attr) {
+  errno = 0;
+  return mlx5dv_sched_node_create(w->context, &attr);
+}
+mlx5dv_sched_leaf* make_leaf(World* w, const mlx5dv_sched_attr& attr) {
+  errno = 0;
+  return mlx5dv_sched_leaf_create(w->context, &attr);
+}
+
+void wrong_elements(World* w) {
+  mlx5dv_sched_node* root = make_node(w, under(nullptr));
+  mlx5dv_sched_leaf* leaf = make_leaf(w, under(root, 10, 2));
+  CHECK(root && leaf);
+  mlx5dv_sched_attr bad = under(root);
+  bad.comp_mask = 1;
+  CHECK(!make_node(w, bad) && errno == EINVAL);
+  CHECK(!make_leaf(w, bad) && errno == EINVAL);
+  CHECK(mlx5dv_sched_leaf_modify(leaf, &bad) == EINVAL);
+  bad = under(root);
+  bad.flags = 4;
+  CHECK(!make_node(w, bad) && errno == EINVAL);
+  CHECK(!make_node(w, under(nullptr, 10)) && errno == EINVAL);
+  CHECK(!make_leaf(w, under(nullptr)) && errno == EINVAL);
+  CHECK(!mlx5dv_sched_node_create(w->context, nullptr) && errno == EINVAL);
+  CHECK(mlx5dv_sched_node_modify(root, nullptr) == EINVAL);
+  bad = under(root, 5);
+  CHECK(mlx5dv_sched_node_modify(root, &bad) == EINVAL);  // a root has no limit: the device says so
+  CHECK(!make_leaf(w, under(root, 0, 101)) && errno == EINVAL);
+  CHECK(mlx5dv_sched_node_destroy(root) == EINVAL);
+  CHECK(!mlx5dv_sched_leaf_destroy(leaf) && !mlx5dv_sched_node_destroy(root));
+}
+
+// The commands of the same name, by DEVX.
+void by_hand(World* w) {
+  using Create = Command<prm::CreateSchedulingElementIn, prm::CreateSchedulingElementOut>;
+  using Query = Command<prm::QuerySchedulingElementIn, prm::QuerySchedulingElementOut>;
+  using Context = prm::SchedulingContext;
+  Create create(prm::Opcode::create_scheduling_element);
+  create.in.set<prm::CreateSchedulingElementIn::scheduling_hierarchy>(3);
+  mlx5dv_devx_obj* root = create.create(w->context);
+  CHECK(root);
+  const auto id = create.out.get<prm::CreateSchedulingElementOut::scheduling_element_id>();
+  const auto context = create.in.sub<prm::CreateSchedulingElementIn::scheduling_context>();
+  context.set<Context::parent_element_id>(id).set<Context::max_average_bw>(7);
+  mlx5dv_devx_obj* node = create.create(w->context);
+  CHECK(node);
+  Query query(prm::Opcode::query_scheduling_element);
+  query.in.set<prm::QuerySchedulingElementIn::scheduling_hierarchy>(3);
+  query.in.set<prm::QuerySchedulingElementIn::scheduling_element_id>(
+      create.out.get<prm::CreateSchedulingElementOut::scheduling_element_id>());
+  CHECK(!query.query(node));
+  CHECK(query.out.sub<prm::QuerySchedulingElementOut::scheduling_context>().get<Context::max_average_bw>() == 7);
+  errno = 0;
+  CHECK(query.query(root) == EINVAL);  // not the object of this handle
+  context.set<Context::element_type>(1);
+  CHECK(!create.create(w->context) && errno == EREMOTEIO && create.syndrome() == 0x160004);
+  CHECK(mlx5dv_devx_obj_destroy(root) == EINVAL);  // not while the other hangs on it
+  CHECK(!mlx5dv_devx_obj_destroy(node) && !mlx5dv_devx_obj_destroy(root));
+}
+
+// ---- traffic ----
+
+struct Pair {
+  World* w;
+  ibv_cq* cq;
+  ibv_qp *a, *b;
+  ibv_mr* mr;
+  char* data;
+
+  explicit Pair(World* world, ibv_qp_type type = IBV_QPT_RC) : w(world) {
+    CHECK((cq = ibv_create_cq(w->context, 64, nullptr, nullptr, 0)));
+    a = make_qp(w, type, cq, cq, nullptr);
+    b = make_qp(w, type, cq, cq, nullptr);
+    connect_qp(w, a, b->qp_num);
+    connect_qp(w, b, a->qp_num);
+    data = static_cast<char*>(std::aligned_alloc(4096, 1 << 17));
+    std::memset(data, 1, 1 << 17);
+    CHECK((mr = ibv_reg_mr(w->pd, data, 1 << 17, kAllAccess)));
+  }
+  ~Pair() {
+    CHECK(!ibv_destroy_qp(a) && !ibv_destroy_qp(b) && !ibv_dereg_mr(mr) && !ibv_destroy_cq(cq));
+    std::free(data);
+  }
+  void post(ibv_wr_opcode opcode, std::uint32_t length) const {
+    ibv_sge sge = {reinterpret_cast<std::uintptr_t>(data), length, mr->lkey};
+    ibv_send_wr wr = {}, *bad = nullptr;
+    wr.opcode = opcode;
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    wr.send_flags = IBV_SEND_SIGNALED;
+    wr.wr.rdma.remote_addr = reinterpret_cast<std::uintptr_t>(data) + (1 << 16);
+    wr.wr.rdma.rkey = mr->rkey;
+    CHECK(!ibv_post_send(a, &wr, &bad));
+  }
+  // Milliseconds that `count` requests take, 16 under way at a time.
+  double run(int count, ibv_wr_opcode opcode = IBV_WR_RDMA_WRITE, std::uint32_t length = 1024) const {
+    const double begin = now_ms();
+    int posted = 0;
+    for (int done = 0; done < count; ++done) {
+      for (; posted < count && posted - done < 16; ++posted) post(opcode, length);
+      CHECK(next_wc(cq).status == IBV_WC_SUCCESS);
+    }
+    return now_ms() - begin;
+  }
+};
+
+double expected_ms(int frames, std::uint32_t mbit) { return frames * kFrame * 8.0 / (mbit * 1000.0); }
+
+void limits_hold(World* w) {
+  mlx5dv_sched_node* root = make_node(w, under(nullptr));
+  mlx5dv_sched_leaf *leaf = make_leaf(w, under(root, 20)), *other = make_leaf(w, under(root, 40));
+  CHECK(root && leaf && other);
+  {
+    const Pair pair(w);
+    CHECK(!mlx5dv_modify_qp_sched_elem(pair.a, leaf, nullptr));
+    CHECK(pair.run(100) >= expected_ms(99, 20) - kAheadMs);
+    CHECK(mlx5dv_sched_leaf_destroy(leaf) == EINVAL);  // a QP hangs on it
+    // Faster, while in use.
+    const mlx5dv_sched_attr faster = under(root, 2000);
+    CHECK(!mlx5dv_sched_leaf_modify(leaf, &faster));
+    CHECK(pair.run(100) < expected_ms(99, 20));
+    CHECK(!mlx5dv_modify_qp_sched_elem(pair.a, other, nullptr));
+    CHECK(pair.run(100) >= expected_ms(99, 40) - kAheadMs);
+    CHECK(!mlx5dv_modify_qp_sched_elem(pair.a, nullptr, nullptr));
+    CHECK(pair.run(100) < expected_ms(99, 40) && !mlx5dv_sched_leaf_destroy(leaf));
+    // Responses: in the responder's name.
+    CHECK(pair.run(1, IBV_WR_RDMA_READ, 65536) < expected_ms(63, 40));
+    CHECK(!mlx5dv_modify_qp_sched_elem(pair.b, nullptr, other));
+    CHECK(pair.run(4, IBV_WR_RDMA_READ, 32768) >= 0.95 * expected_ms(127, 40) - kAheadMs);
+  }
+  {
+    const Pair pair(w, IBV_QPT_UC);
+    CHECK(mlx5dv_modify_qp_sched_elem(pair.a, nullptr, other) == EINVAL);
+    CHECK(!mlx5dv_modify_qp_sched_elem(pair.a, other, nullptr));
+    CHECK(pair.run(60) >= expected_ms(59, 40) - kAheadMs);
+    CHECK(!go(pair.a, IBV_QPS_ERR, attributes(w, 0), 0));
+    CHECK(mlx5dv_modify_qp_sched_elem(pair.a, other, nullptr) == EOPNOTSUPP);  // not INIT, not RTS
+    rate_limit_of_a_qp(w, pair.b);
+  }
+  CHECK(!mlx5dv_sched_leaf_destroy(other) && !mlx5dv_sched_node_destroy(root));
+}
+
+void send_for_a_second(World* w, bool responder, std::uint32_t mbit) {
+  mlx5dv_sched_node* root = make_node(w, under(nullptr));
+  mlx5dv_sched_leaf* leaf = make_leaf(w, under(root, mbit));
+  CHECK(root && leaf);
+  {
+    const Pair pair(w);
+    CHECK(!mlx5dv_modify_qp_sched_elem(responder ? pair.b : pair.a, responder ? nullptr : leaf, responder ? leaf : nullptr));
+    const double end = now_ms() + 1200;
+    while (now_ms() < end) pair.run(16, responder ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, responder ? 8192 : 1024);
+  }
+  CHECK(!mlx5dv_sched_leaf_destroy(leaf) && !mlx5dv_sched_node_destroy(root));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  World w = open_devx();
+  if (argc == 3) {
+    send_for_a_second(&w, !std::strcmp(argv[1], "responder"), static_cast<std::uint32_t>(std::atoi(argv[2])));
+  } else {
+    packet_pacing(&w);
+    wrong_elements(&w);
+    by_hand(&w);
+    limits_hold(&w);
+  }
+  close_world(&w);
+  puts("ok");
+  return 0;
+}
