@@ -66,6 +66,25 @@ std::uint16_t source_port(std::uint32_t flow_label, std::uint32_t local_qpn, std
   return static_cast<std::uint16_t>(((flow_label & kLowBits) ^ (flow_label >> 14)) | kFirstPort);
 }
 
+// ads.stat_rate of a rate of enum ib_rate: five more, but for the ones that came later.
+struct LaterRate {
+  std::uint8_t ib_rate, code;
+};
+constexpr LaterRate kLaterRates[] = {{12, 1}, {15, 2}, {16, 3}, {17, 4}, {20, 5}, {21, 6}};  // 56 25 100 200 50 400
+constexpr unsigned kRateOffset = 5;
+
+unsigned code_of(unsigned ib_rate) {
+  for (const LaterRate& later : kLaterRates)
+    if (later.ib_rate == ib_rate) return later.code;
+  return ib_rate + kRateOffset;
+}
+
+std::uint8_t ib_rate_of(unsigned code) {
+  for (const LaterRate& later : kLaterRates)
+    if (later.code == code) return later.ib_rate;
+  return static_cast<std::uint8_t>(code ? code - kRateOffset : 0);
+}
+
 }  // namespace
 
 bool is_multicast(const Raw& gid) { return gid[0] == 0xff || (is_mapped_ipv4(gid) && (gid[12] & 0xf0) == 0xe0); }
@@ -125,6 +144,22 @@ int resolve_address(Node& node, const AddressAttr& attr, ResolvedAddress* out) {
   return unicast_mac(node, attr.dgid, &out->dmac);
 }
 
+int stat_rate_of(const Caps& caps, std::uint8_t ib_rate, std::uint8_t* code) {
+  constexpr unsigned kSlowest = 2, kLast = 23;  // 2.5 and 800 Gbit/s, as enum ib_rate counts
+  *code = 0;
+  if (ib_rate == 0 || ib_rate == kLast) return 0;
+  if (ib_rate < kSlowest || ib_rate > kLast) return EINVAL;
+  // Downwards in the order of the enumeration, which is not that of the rates: as mlx5_ib does.
+  for (unsigned rate = ib_rate; rate >= kSlowest; --rate) {
+    const unsigned candidate = code_of(rate);
+    if (candidate < 16 && caps.stat_rates >> candidate & 1) {
+      *code = static_cast<std::uint8_t>(candidate);
+      break;
+    }
+  }
+  return 0;
+}
+
 void set_path(const prm::View<prm::Ads>& path, const ResolvedAddress& address, std::uint32_t local_qpn,
               std::uint32_t remote_qpn) {
   using prm::Ads;
@@ -158,6 +193,7 @@ AddressAttr get_path(const prm::ConstView<prm::Ads>& path, std::uint8_t port) {
   attr.hop_limit = static_cast<std::uint8_t>(path.get<Ads::hop_limit>());
   attr.traffic_class = static_cast<std::uint8_t>(path.get<Ads::tclass>());
   attr.flow_label = path.get<Ads::flow_label>();
+  attr.static_rate = ib_rate_of(path.get<Ads::stat_rate>());
   std::memcpy(attr.dgid.data(), path.bytes<Ads::rgid_rip>().data(), 16);
   return attr;
 }

@@ -34,7 +34,10 @@ int resolve_address(Node& node, const AddressAttr& attr, ResolvedAddress* out);
 
 bool is_multicast(const std::array<std::uint8_t, 16>& gid);
 
-// Fills the address path of a connected QP. The UDP source port comes from the flow label, or from the QP numbers.
+// The device's code for a static rate (enum ib_rate): the nearest one that it has. 0 or EINVAL.
+int stat_rate_of(const Caps& caps, std::uint8_t ib_rate, std::uint8_t* code);
+
+// Fills the address path of a connected QP, but for its static rate. The UDP source port comes from the flow label, or from the QP numbers.
 void set_path(const prm::View<prm::Ads>& path, const ResolvedAddress& address, std::uint32_t local_qpn,
               std::uint32_t remote_qpn);
 // Reads it back, for QUERY_QP.

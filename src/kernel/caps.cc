@@ -31,6 +31,7 @@ void read_limits(const View& cap, Caps* caps) {
   caps->cqe_version = cap.template get<C::cqe_version>();
   caps->local_ca_ack_delay = cap.template get<C::local_ca_ack_delay>();
   caps->frequency_khz = cap.template get<C::device_frequency_khz>();
+  caps->stat_rates = cap.template get<C::stat_rate_support>();
   caps->vhca_id = static_cast<std::uint16_t>(cap.template get<C::vhca_id>());
 }
 

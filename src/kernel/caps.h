@@ -22,6 +22,7 @@ struct Caps {
   // Packet pacing; no entries: the device does not pace.
   std::uint32_t min_rate_kbps = 0, max_rate_kbps = 0, rate_entries = 0;
   bool rates_of_users = false, rate_bursts = false, raw_ethernet = false;
+  std::uint32_t stat_rates = 0;  // a bit for each code of ads.stat_rate
   std::uint32_t virtio_pages = 0;  // doorbell pages of virtio queues
   bool memic = false;
   std::uint8_t lag_ports = 1;  // ports that QPs are spread over

@@ -117,6 +117,9 @@ int fill_path(const prm::View<prm::Qpc>& qpc, File& file, const Qp& qp, const ib
     ResolvedAddress address;
     if (int error = resolve_address(file.node(), from_abi(cmd.dest), &address)) return error;
     set_path(path, address, qp.qpn, cmd.dest_qp_num);
+    std::uint8_t rate = 0;
+    if (int error = stat_rate_of(file.node().caps(), cmd.dest.static_rate, &rate)) return error;
+    path.set<prm::Ads::stat_rate>(rate);
   }
   if (cmd.attr_mask & A::pkey_index) path.set<prm::Ads::pkey_index>(cmd.pkey_index);
   if (cmd.attr_mask & A::port) path.set<prm::Ads::vhca_port_num>(cmd.port_num);

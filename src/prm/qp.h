@@ -95,6 +95,11 @@ struct QpExtOptParam {
   static constexpr std::uint64_t mmo = 1u << 3;
 };
 
+// ads.stat_rate, and the same nibble of a datagram's address vector: how fast packets may follow one another, in Mbit/s by
+// code. 0: as the link goes.
+inline constexpr std::uint32_t kStatRateMbps[16] = {0,     56000, 25000, 100000, 200000, 50000, 400000, 2500,
+                                                    10000, 30000, 5000,  20000,  40000,  60000, 80000,  120000};
+
 // Address path (PRM "Address Path Format"): route of a connected QP. RoCE uses rgid_rip, rmac, udp_sport, dscp.
 struct Ads : Layout<0x2c> {
   using fl = Field<"fl", At{0x00, 31, 31}>;

@@ -1,4 +1,5 @@
-// Rates: the packet pacing table, the transmit scheduler, what QPs under its leaves do, and every documented errno.
+// Rates: the packet pacing table, the transmit scheduler, what QPs under its leaves do, static rates of addresses, and
+// every documented errno.
 //
 //   rates                     all of it, judged by the time that data takes
 //   rates requester MBIT      sends for a second under a leaf of so many Mbit/s, for a capture
@@ -213,6 +214,67 @@ void limits_hold(World* w) {
   CHECK(!mlx5dv_sched_leaf_destroy(other) && !mlx5dv_sched_node_destroy(root));
 }
 
+// The static rate of an address: 2.5 Gbit/s is the slowest that there is.
+void static_rates(World* w) {
+  const Pair pair(w);
+  ibv_qp_attr a = attributes(w, pair.b->qp_num);
+  const auto reconnect = [&](ibv_rate rate, ibv_mtu mtu) {
+    a.ah_attr.static_rate = static_cast<std::uint8_t>(rate);
+    a.path_mtu = mtu;
+    CHECK(!go(pair.a, IBV_QPS_RESET, a, 0) && !go(pair.b, IBV_QPS_RESET, a, 0));
+    connect_qp(w, pair.b, pair.a->qp_num);
+    CHECK(!go(pair.a, IBV_QPS_INIT, a, required(IBV_QPT_RC, IBV_QPS_INIT)));
+    return go(pair.a, IBV_QPS_RTR, a, required(IBV_QPT_RC, IBV_QPS_RTR));
+  };
+  const auto rate_now = [&] {
+    ibv_qp_attr now = {};
+    ibv_qp_init_attr init = {};
+    CHECK(!ibv_query_qp(pair.a, &now, IBV_QP_AV, &init));
+    return now.ah_attr.static_rate;
+  };
+  CHECK(reconnect(static_cast<ibv_rate>(1), IBV_MTU_1024) == EINVAL);
+  CHECK(reconnect(static_cast<ibv_rate>(24), IBV_MTU_1024) == EINVAL);
+  CHECK(!reconnect(IBV_RATE_100_GBPS, IBV_MTU_1024) && rate_now() == IBV_RATE_100_GBPS);
+  CHECK(!reconnect(IBV_RATE_2_5_GBPS, IBV_MTU_1024) && rate_now() == IBV_RATE_2_5_GBPS);
+  CHECK(!go(pair.a, IBV_QPS_RTS, a, required(IBV_QPT_RC, IBV_QPS_RTS)));
+  constexpr int kMessages = 200;
+  const double slow = pair.run(kMessages, IBV_WR_RDMA_WRITE, 65536);
+  CHECK(slow >= kMessages * 64 * kFrame * 8 / 2.5e6 - kAheadMs);
+  CHECK(!reconnect(IBV_RATE_MAX, IBV_MTU_1024) && rate_now() == IBV_RATE_MAX);
+  CHECK(!go(pair.a, IBV_QPS_RTS, a, required(IBV_QPT_RC, IBV_QPS_RTS)));
+  CHECK(pair.run(kMessages, IBV_WR_RDMA_WRITE, 65536) < slow);
+}
+
+// The same in the address vector of a datagram.
+void static_rate_of_datagrams(World* w) {
+  const Pair pair(w, IBV_QPT_UD);
+  ibv_ah_attr to = attributes(w, 0).ah_attr;
+  const auto time_with = [&](ibv_rate rate) {
+    to.static_rate = static_cast<std::uint8_t>(rate);
+    ibv_ah* ah = ibv_create_ah(w->pd, &to);
+    CHECK(ah);
+    ibv_sge sge = {reinterpret_cast<std::uintptr_t>(pair.data), 4096, pair.mr->lkey};
+    ibv_send_wr wr = {}, *bad = nullptr;
+    wr.opcode = IBV_WR_SEND;
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    wr.send_flags = IBV_SEND_SIGNALED;
+    wr.wr.ud.ah = ah;
+    wr.wr.ud.remote_qpn = pair.b->qp_num;
+    wr.wr.ud.remote_qkey = 0x1111;
+    const double begin = now_ms();
+    for (int i = 0; i < 2000; ++i) {
+      CHECK(!ibv_post_send(pair.a, &wr, &bad));
+      CHECK(next_wc(pair.cq).status == IBV_WC_SUCCESS);
+    }
+    const double took = now_ms() - begin;
+    CHECK(!ibv_destroy_ah(ah));
+    return took;
+  };
+  CHECK(time_with(IBV_RATE_2_5_GBPS) >= 2000 * 4166 * 8 / 2.5e6 - kAheadMs);
+  time_with(IBV_RATE_MAX);
+}
+
 void send_for_a_second(World* w, bool responder, std::uint32_t mbit) {
   mlx5dv_sched_node* root = make_node(w, under(nullptr));
   mlx5dv_sched_leaf* leaf = make_leaf(w, under(root, mbit));
@@ -237,6 +299,8 @@ int main(int argc, char** argv) {
     wrong_elements(&w);
     by_hand(&w);
     limits_hold(&w);
+    static_rates(&w);
+    static_rate_of_datagrams(&w);
   }
   close_world(&w);
   puts("ok");

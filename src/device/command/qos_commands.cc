@@ -16,7 +16,7 @@ using prm::SchedulingElementType;
 using prm::SchedulingSelect;
 using ContextView = prm::ConstView<SchedulingContext>;
 
-constexpr std::uint64_t kPsPerByteAtOneKbps = 8'000'000'000, kPsPerByteAtOneMbps = 8'000'000;
+constexpr std::uint64_t kPsPerByteAtOneKbps = kPsPerByteAtOneMbps * 1000;
 
 // ---- packet pacing ----
 

@@ -105,6 +105,7 @@ void load_path(const prm::ConstView<Ads>& ads, Path& path) {
   path.flow_label = ads.get<Ads::flow_label>();
   path.udp_sport = static_cast<std::uint16_t>(ads.get<Ads::udp_sport>());
   path.rlid = static_cast<std::uint16_t>(ads.get<Ads::rlid>());
+  path.stat_rate = static_cast<std::uint8_t>(ads.get<Ads::stat_rate>());
 }
 
 // Copies one field if its attribute is among those wanted.
@@ -196,7 +197,10 @@ void copy_attributes(const prm::ConstView<Qpc>& from, const prm::View<Qpc>& to, 
 
 void apply_attributes(const prm::ConstView<Qpc>& qpc, Attributes which, QpContext& qp) {
   const auto ads = qpc.sub<Qpc::primary_address_path>();
-  if (which & Opt::primary_addr_path) load_path(ads, qp.path);
+  if (which & Opt::primary_addr_path) {
+    load_path(ads, qp.path);
+    qp.shaped = static_cast<std::uint8_t>(qp.path.stat_rate ? qp.shaped | kShapedPath : qp.shaped & ~kShapedPath);
+  }
   if (which & (Opt::primary_port | Opt::primary_addr_path))
     qp.port = qp.path.port = static_cast<std::uint8_t>(ads.get<Ads::vhca_port_num>());
   if (which & (Opt::pkey_index | Opt::primary_addr_path))

@@ -111,7 +111,10 @@ Outcome qp_2rst(State& state, const Call<prm::Qp2rstIn, prm::Qp2rstOut>& call) {
   if (!named) return refuse(named.error());
   leave_leaves(state, *named->record);
   state.engine.set_state(*named->qp, QpState::rst,
-                         [&](QpContext& context) { apply_leaves(*named->record, context); });
+                         [&](QpContext& context) {
+                           context.shaped = 0;
+                           apply_leaves(*named->record, context);
+                         });
   return {};
 }
 

@@ -71,7 +71,8 @@ struct Path {
   std::uint16_t udp_sport;  // 0: derived from the flow label and the QP numbers
   std::uint16_t rlid;
   std::uint16_t pkey_index;
-  std::uint16_t reserved;
+  std::uint8_t stat_rate;   // code of ads.stat_rate; 0: no limit
+  std::uint8_t reserved;
 };
 
 // One entry of the responder's replay list: an RDMA READ or atomic whose response may be asked for again.
@@ -183,6 +184,7 @@ inline constexpr std::uint32_t kReqDrainEvent = 2;  // raise SQ_DRAINED when it 
 // shaped
 inline constexpr std::uint8_t kShapedRate = 1;  // by its own rate (packet pacing)
 inline constexpr std::uint8_t kShapedLeaf = 2;  // by a tree of scheduling elements
+inline constexpr std::uint8_t kShapedPath = 4;  // by the static rate of its path
 
 // rx_flags
 inline constexpr std::uint32_t kRxCommEst = 1;      // the first packet in RTR came

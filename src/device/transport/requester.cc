@@ -132,7 +132,7 @@ std::uint64_t Requester::max_payload() const {
   if (engine_.trace != nullptr) return std::uint64_t{1} << log_mtu();
   if (qp_.shaped == 0) [[likely]]
     return kLinkPayload;
-  const std::uint64_t own = (qp_.shaped & kShapedRate) != 0 ? engine_.shaping.rate(qp_.rate_index).quantum() : ~0ull;
+  const std::uint64_t own = own_rate(qp_.path.stat_rate).quantum();
   const std::uint64_t tree = (qp_.shaped & kShapedLeaf) != 0 ? engine_.shaping.quantum(qp_.leaf) : ~0ull;
   return shaped_payload(std::min(own, tree));
 }
@@ -463,7 +463,8 @@ Requester::Step Requester::datagram() {
   Way way;
   Answer answer = Answer::none;
   const bool addressed = engine_.address_from(path, way);
-  if (held_back(&way, wqe_.length)) return Step::wait;
+  const unsigned stat_rate = av.get<prm::UdAdrsVector::static_rate>();
+  if ((qp_.shaped | stat_rate) != 0 && must_wait(&way, wqe_.length, stat_rate)) return Step::wait;
   if (addressed) {
     packet_.address = &way.address;
     if (engine_.trace) [[unlikely]]

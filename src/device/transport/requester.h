@@ -50,9 +50,10 @@ class Requester {
   // requester_pace.cc: may the packet not leave yet? Then a timer or a turn will kick the QP. READ: the same for the
   // response, which goes in the name of the responder's element.
   bool held_back(const Way* way, std::uint64_t payload) {
-    return qp_.shaped != 0 && must_wait(way, payload);
+    return qp_.shaped != 0 && must_wait(way, payload, qp_.path.stat_rate);
   }
-  bool must_wait(const Way* way, std::uint64_t payload);
+  bool must_wait(const Way* way, std::uint64_t payload, unsigned stat_rate);
+  Rate own_rate(unsigned stat_rate) const;
   std::uint64_t response_bytes(std::uint64_t left) const;
   bool response_held_back(std::uint64_t bytes);
   std::uint64_t shaped_payload(std::uint64_t quantum) const;

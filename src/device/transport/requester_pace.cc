@@ -4,6 +4,7 @@
 #include "device/transport/clock.h"
 #include "device/transport/requester.h"
 #include "fabric/frame.h"
+#include "prm/qp.h"
 
 namespace verbena::device {
 
@@ -22,11 +23,19 @@ std::uint64_t Requester::bytes_on_wire(const Way* way, std::uint8_t opcode, std:
   return npsn(payload) * fabric::frame_bytes(carrier, opcode, 0) + ((payload + 3) & ~std::uint64_t{3});
 }
 
-bool Requester::must_wait(const Way* way, std::uint64_t payload) {
+// The slower of its entry of the packet pacing table and the static rate of the path.
+Rate Requester::own_rate(unsigned stat_rate) const {
+  Rate rate;
+  if ((qp_.shaped & kShapedRate) != 0) rate = engine_.shaping.rate(qp_.rate_index);
+  const std::uint64_t mbps = prm::kStatRateMbps[stat_rate & 15];
+  const std::uint64_t path = mbps != 0 ? kPsPerByteAtOneMbps / mbps : 0;
+  return path > rate.ps_per_byte ? Rate{path, 0} : rate;
+}
+
+bool Requester::must_wait(const Way* way, std::uint64_t payload, unsigned stat_rate) {
   if (way == nullptr && engine_.resolve(qp_, local_)) way = local_.way;
   const std::uint64_t now = device_clock(), bytes = bytes_on_wire(way, packet_.opcode, payload);
-  Rate own;
-  if ((qp_.shaped & kShapedRate) != 0) own = engine_.shaping.rate(qp_.rate_index);
+  const Rate own = own_rate(stat_rate);
   if (own.ps_per_byte != 0 && qp_.pace_ns > now && qp_.pace_ns <= now + kFarthestNs) {
     engine_.arm_timer(qp_, qp_.pace_ns - now, TimerKind::pace);
     return true;

@@ -34,6 +34,7 @@ struct Rate {
   std::uint64_t cost_ns(std::uint64_t bytes) const;
   std::uint64_t quantum() const;  // as Shaping::quantum()
 };
+inline constexpr std::uint64_t kPsPerByteAtOneMbps = 8'000'000;
 inline constexpr unsigned kRates = 128;  // entry 0 is "unlimited"
 
 inline constexpr std::uint64_t kCatchUpNs = 5'000'000;

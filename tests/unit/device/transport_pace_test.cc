@@ -183,6 +183,35 @@ TEST_F(Pace, EveryLimitOnTheWayUpHolds) {
   EXPECT_LE(us, 30 * 1120 + kLate);
 }
 
+TEST_F(Pace, DatagramsAndAtomicsToo) {
+  Pair p{nullptr, nullptr, a->cq(8), b->cq(8)};
+  p.from = a->qp(QpType::ud, p.from_cq, 8);
+  p.to = b->qp(QpType::ud, p.to_cq);
+  connect(*p.from, *p.to);
+  shaping().set_element(1, 0, 1, 0);
+  shaping().set_element(2, 1, 1, ps_per_byte(16'000));
+  under(*a, *p.from, 2);
+  std::uint8_t gid[16];
+  b->gid(gid);
+  const auto begin = Clock::now();
+  for (int i = 0; i < 40; ++i) {
+    b->post_recv(*p.to, {{mb.p, 1064, mb.key}});
+    a->post(*p.from, {.opcode = WqeOpcode::send, .sges = {{ma.p, 1024, ma.key}}, .dgid = gid, .dqpn = p.to->context->qpn});
+  }
+  EXPECT_GE(time_of(*p.from_cq, 40, begin), 29 * 530);
+  for (int i = 0; i < 40; ++i) ASSERT_EQ(b->wait(*p.to_cq).bytes, 1064u);
+
+  const Pair q = pair();
+  shaping().set_element(3, 1, 1, ps_per_byte(1'000));
+  under(*a, *q.from, 3);
+  const auto start = Clock::now();
+  for (int i = 0; i < 30; ++i)
+    a->post(*q.from, {.opcode = WqeOpcode::atomic_fa, .sges = {{ma.p, 8, ma.key}},
+                      .raddr = reinterpret_cast<std::uint64_t>(mb.p), .rkey = mb.key, .swap_add = 1});
+  EXPECT_GE(time_of(*q.from_cq, 30, start), 20 * 680);  // 86 bytes each
+  EXPECT_EQ(*reinterpret_cast<std::uint64_t*>(mb.p + 0), 30u);
+}
+
 // The responder's element holds READ data back, in the requester's own turn.
 TEST_F(Pace, ResponsesKeepTheRateOfTheRespondersElement) {
   const Pair p = pair();
