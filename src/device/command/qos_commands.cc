@@ -264,7 +264,7 @@ void leave_leaves(State& state, QpRecord& record) {
 void apply_leaves(const QpRecord& record, QpContext& qp) {
   qp.leaf = record.leaf;
   qp.shaped = static_cast<std::uint8_t>(record.leaf ? qp.shaped | kShapedLeaf : qp.shaped & ~kShapedLeaf);
-  qp.responder_leaf.store(record.responder_leaf, std::memory_order_relaxed);
+  qp.responder_leaf.store(static_cast<std::uint16_t>(record.responder_leaf), std::memory_order_relaxed);
 }
 
 void add_qos_commands(Registry& r) {

@@ -112,6 +112,7 @@ struct alignas(64) QpContext {
   std::uint8_t pm_state;
   std::uint8_t rlky;             // may use the reserved lkey
   std::uint16_t uid;
+  std::atomic<std::uint16_t> responder_leaf;  // scheduling element of its READ responses; 0: none
   std::uint32_t send_cq;         // index of the CqContext in the same slice
   std::uint32_t recv_cq;
   std::uint32_t srq;             // index of the SrqContext in the same slice, ~0: none
@@ -164,7 +165,6 @@ struct alignas(64) QpContext {
   std::uint64_t rx_left;         // RDMA WRITE in progress: bytes left
   std::uint32_t rx_rkey;
   std::uint32_t rx_flags;
-  std::atomic<std::uint32_t> responder_leaf;  // scheduling element of its READ responses; 0: none
   ResponderResource rres[kMaxResponderResources];
   // Posted receive WQEs read ahead, a cache line at a time, as hardware does: the owner posts into the same line while
   // the sender works through it, and the line must not travel for every message.

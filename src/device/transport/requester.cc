@@ -130,11 +130,7 @@ void Requester::fill_common(BthOperation op) {
 
 std::uint64_t Requester::max_payload() const {
   if (engine_.trace != nullptr) return std::uint64_t{1} << log_mtu();
-  if (qp_.shaped == 0) [[likely]]
-    return kLinkPayload;
-  const std::uint64_t own = own_rate(qp_.path.stat_rate).quantum();
-  const std::uint64_t tree = (qp_.shaped & kShapedLeaf) != 0 ? engine_.shaping.quantum(qp_.leaf) : ~0ull;
-  return shaped_payload(std::min(own, tree));
+  return qp_.shaped == 0 ? kLinkPayload : shaped_payload(shaped_quantum());
 }
 
 Requester::Step Requester::send_or_write() {
@@ -214,8 +210,11 @@ Requester::Step Requester::read() {
   qp_.next_psn = (qp_.msg_psn + npsn(wqe_.length)) & kPsnMask;
   const std::uint64_t left = packet_.length;
   if (reply_.packet.payload_bytes != left) return error(CqeSyndrome::bad_resp_err, kVendorBadResponse);
-  const std::uint64_t bytes = response_bytes(left);
-  if (response_held_back(bytes)) return Step::wait;
+  std::uint64_t bytes = std::min(left, kLinkPayload);
+  if (const std::uint32_t leaf = responder_leaf(); (leaf != 0) | local_.response_booked) [[unlikely]] {
+    bytes = shaped_response(leaf, left);
+    if (response_held_back(leaf, bytes)) return Step::wait;
+  }
   if (engine_.trace) [[unlikely]]
     trace_answer(reply_.packet, {&reply_.data, 0, bytes}, {offset == 0, bytes == left});
   alignas(64) std::byte small[64]{};
@@ -415,8 +414,8 @@ Answer Requester::deliver(const Payload& payload, bool traced) {
   Responder responder(*way.nic, *peer, *remote, engine_.me(), deferred_);
   const Answer answer = responder.receive(packet_, payload, reply_);
   // Data of a READ is traced as it is taken.
-  const bool data = reply_.packet.opcode == prm::bth_opcode(BthService::rc, BthOperation::rdma_read_response_only);
-  if (engine_.trace && answer == Answer::packet && !data) [[unlikely]]
+  if (engine_.trace && answer == Answer::packet &&
+      reply_.packet.opcode != prm::bth_opcode(BthService::rc, BthOperation::rdma_read_response_only)) [[unlikely]]
     trace_answer(reply_.packet, {&reply_.data, 0, 0}, {});
   return answer;
 }

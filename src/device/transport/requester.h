@@ -54,9 +54,14 @@ class Requester {
   }
   bool must_wait(const Way* way, std::uint64_t payload, unsigned stat_rate);
   Rate own_rate(unsigned stat_rate) const;
-  std::uint64_t response_bytes(std::uint64_t left) const;
-  bool response_held_back(std::uint64_t bytes);
+  std::uint32_t responder_leaf() const {
+    const QpContext* remote = local_.remote;
+    return remote != nullptr ? remote->responder_leaf.load(std::memory_order_relaxed) : 0;
+  }
+  std::uint64_t shaped_response(std::uint32_t leaf, std::uint64_t left) const;
+  bool response_held_back(std::uint32_t leaf, std::uint64_t bytes);
   std::uint64_t shaped_payload(std::uint64_t quantum) const;
+  std::uint64_t shaped_quantum() const;
   std::uint64_t bytes_on_wire(const Way* way, std::uint8_t opcode, std::uint64_t payload) const;
   void trace_answer(fabric::Packet packet, const Payload& payload, TracePart part);
 

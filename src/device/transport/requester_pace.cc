@@ -58,21 +58,21 @@ bool Requester::must_wait(const Way* way, std::uint64_t payload, unsigned stat_r
   return false;
 }
 
-std::uint64_t Requester::response_bytes(std::uint64_t left) const {
+std::uint64_t Requester::shaped_quantum() const {
+  const std::uint64_t tree = (qp_.shaped & kShapedLeaf) != 0 ? engine_.shaping.quantum(qp_.leaf) : ~0ull;
+  return std::min(own_rate(qp_.path.stat_rate).quantum(), tree);
+}
+
+std::uint64_t Requester::shaped_response(std::uint32_t leaf, std::uint64_t left) const {
   const Peer* peer = local_.peer;
-  const QpContext* remote = local_.remote;
-  const std::uint32_t leaf = peer != nullptr && remote != nullptr ? remote->responder_leaf.load() : 0;
-  if (leaf == 0) [[likely]]
-    return std::min(left, kLinkPayload);
+  if (leaf == 0 || peer == nullptr) return std::min(left, kLinkPayload);
   if (engine_.trace != nullptr) return std::min(left, std::uint64_t{1} << log_mtu());
   return std::min(left, shaped_payload(response_quantum(*peer->slice, leaf)));
 }
 
-bool Requester::response_held_back(std::uint64_t bytes) {
+bool Requester::response_held_back(std::uint32_t leaf, std::uint64_t bytes) {
   Peer* const peer = local_.peer;
-  QpContext* const remote = local_.remote;
-  const std::uint32_t leaf = peer != nullptr && remote != nullptr ? remote->responder_leaf.load() : 0;
-  if (leaf == 0 || local_.response_booked) {
+  if (leaf == 0 || peer == nullptr || local_.response_booked) {
     local_.response_booked = false;
     return false;
   }

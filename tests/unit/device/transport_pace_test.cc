@@ -261,8 +261,8 @@ TEST_F(Pace, SharedWordsAreNotTrusted) {
   Slice& there = b->nic->slice();
   there.shapers[7].parent = 7;
   there.shapers[7].ps_per_byte = 1;
-  for (const std::uint32_t leaf : {7u, kShapers, ~0u}) {
-    p.to->context->responder_leaf = leaf;
+  for (const unsigned leaf : {7u, kShapers, 0xffffu}) {
+    p.to->context->responder_leaf = static_cast<std::uint16_t>(leaf);
     a->post(*p.from, {.opcode = WqeOpcode::rdma_read, .sges = {{ma.p, 4096, ma.key}},
                       .raddr = reinterpret_cast<std::uint64_t>(mb.p), .rkey = mb.key});
     ASSERT_EQ(a->wait(*p.from_cq).opcode, prm::CqeOpcode::req);
