@@ -7,6 +7,7 @@
 #include "kernel/srq.h"
 #include "prm/cq.h"
 #include "prm/qp.h"
+#include "prm/raw.h"
 
 namespace verbena::kernel {
 
@@ -40,6 +41,10 @@ std::uint64_t doorbell_of(File& file, Mailbox in, prm::Opcode kind) {
     const auto qpc = prm::ConstView<prm::CreateQpIn>(in.data()).sub<prm::CreateQpIn::qpc>();
     if (qpc.get<prm::Qpc::no_sq>()) return 0;
     return address_in_umem(file, qpc.get<prm::Qpc::dbr_umem_id>(), qpc.get<prm::Qpc::dbr_addr>());
+  }
+  if (kind == prm::Opcode::create_sq && in.size() >= prm::CreateSqIn::size) {
+    const auto wq = prm::ConstView<prm::CreateSqIn>(in.data()).sub<prm::CreateSqIn::ctx>().sub<prm::Sqc::wq>();
+    return address_in_umem(file, wq.get<prm::Wq::dbr_umem_id>(), wq.get<prm::Wq::dbr_addr>());
   }
   if (kind == prm::Opcode::create_cq && in.size() >= prm::CreateCqIn::size) {
     const auto cqc = prm::ConstView<prm::CreateCqIn>(in.data()).sub<prm::CreateCqIn::cq_context>();

@@ -92,9 +92,10 @@ void* map_again(void* memory, void* addr, std::size_t length, int prot, int flag
 }
 
 bool is_send_queue(const Object& object) {
-  return object.cls == UVERBS_OBJECT_QP ||
-         (object.cls == MLX5_IB_OBJECT_DEVX_OBJ &&
-          static_cast<const DevxObject&>(object).id.kind == prm::Opcode::create_qp);
+  if (object.cls == UVERBS_OBJECT_QP) return true;
+  if (object.cls != MLX5_IB_OBJECT_DEVX_OBJ) return false;
+  const prm::Opcode kind = static_cast<const DevxObject&>(object).id.kind;
+  return kind == prm::Opcode::create_qp || kind == prm::Opcode::create_sq;
 }
 
 }  // namespace

@@ -223,6 +223,12 @@ struct Sqc : Layout<0xf0> {
              packet_pacing_rate_limit_index, tis_lst_sz, qos_queue_group_id, tis_num_0, wq>;
 };
 
+// Bits of MODIFY_SQ's modify_bitmask.
+struct SqModify {
+  static constexpr std::uint64_t packet_pacing_rate_limit_index = 1u << 0;
+  static constexpr std::uint64_t qos_queue_group_id = 1u << 2;
+};
+
 // CREATE_SQ: request.
 struct CreateSqIn : Layout<0x110> {
   using opcode = Field<"opcode", At{0x00, 31, 16}, Opcode>;

@@ -4,7 +4,9 @@
 //   rates                     all of it, judged by the time that data takes
 //   rates requester MBIT      sends for a second under a leaf of so many Mbit/s, for a capture
 //   rates responder MBIT      the same with READs, under a leaf of the responder
+//   rates paced MBIT          frames of a raw send queue that names an entry of the packet pacing table
 #include "devx_world.h"
+#include "prm/raw.h"
 #include "prm/scheduling.h"
 
 namespace {
@@ -275,6 +277,117 @@ void static_rate_of_datagrams(World* w) {
   time_with(IBV_RATE_MAX);
 }
 
+// ---- raw send queues ----
+
+// A send queue of Ethernet frames, in memory of the program; its completions go to the CQ of a Queues.
+struct RawQueue {
+  static constexpr unsigned kLogSq = 6, kFrameBytes = 1000, kHead = 18;
+  static constexpr std::size_t kBytes = 16384, kDbr = 4096, kDataAt = 8192;
+  World* w;
+  Queues cq;  // its QP is not used
+  char* memory;
+  mlx5dv_devx_umem* umem;
+  ibv_mr* mr;
+  mlx5dv_devx_obj *domain, *tis, *sq;
+  std::uint32_t sqn = 0;
+  std::uint16_t pi = 0;
+
+  RawQueue(World* world, std::uint16_t rate) : w(world), cq(world) {
+    memory = static_cast<char*>(std::aligned_alloc(4096, kBytes));
+    std::memset(memory, 0, kBytes);
+    CHECK((umem = mlx5dv_devx_umem_reg(w->context, memory, kBytes, IBV_ACCESS_LOCAL_WRITE)));
+    CHECK((mr = ibv_reg_mr(w->pd, memory + kDataAt, 4096, IBV_ACCESS_LOCAL_WRITE)));
+    Command<prm::AllocTransportDomainIn, prm::AllocTransportDomainOut> alloc(prm::Opcode::alloc_transport_domain);
+    CHECK((domain = alloc.create(w->context)));
+    Command<prm::CreateTisIn, prm::CreateTisOut> make_tis(prm::Opcode::create_tis);
+    make_tis.in.sub<prm::CreateTisIn::ctx>().set<prm::Tisc::transport_domain>(
+        alloc.out.get<prm::AllocTransportDomainOut::transport_domain>());
+    CHECK((tis = make_tis.create(w->context)));
+    Command<prm::CreateSqIn, prm::CreateSqOut> make_sq(prm::Opcode::create_sq);
+    const auto sqc = make_sq.in.sub<prm::CreateSqIn::ctx>();
+    sqc.set<prm::Sqc::cqn>(cq.cqn).set<prm::Sqc::tis_lst_sz>(1);
+    sqc.set<prm::Sqc::tis_num_0>(make_tis.out.get<prm::CreateTisOut::tisn>());
+    sqc.set<prm::Sqc::packet_pacing_rate_limit_index>(rate).set<prm::Sqc::ts_format>(prm::TimestampFormat::standard);
+    const auto wq = sqc.sub<prm::Sqc::wq>();
+    wq.set<prm::Wq::wq_type>(prm::WqType::cyclic).set<prm::Wq::log_wq_stride>(6).set<prm::Wq::log_wq_sz>(kLogSq);
+    wq.set<prm::Wq::pd>(pd_number(w->pd)).set<prm::Wq::uar_page>(cq.uar->page_id);
+    wq.set<prm::Wq::wq_umem_valid>(1).set<prm::Wq::wq_umem_id>(umem->umem_id);
+    wq.set<prm::Wq::dbr_umem_valid>(1).set<prm::Wq::dbr_umem_id>(umem->umem_id).set<prm::Wq::dbr_addr>(kDbr);
+    CHECK((sq = make_sq.create(w->context)));
+    sqn = make_sq.out.get<prm::CreateSqOut::sqn>();
+    move(prm::SqState::rst, prm::SqState::rdy, 0, 0);
+  }
+  ~RawQueue() {
+    CHECK(!mlx5dv_devx_obj_destroy(sq) && !mlx5dv_devx_obj_destroy(tis) && !mlx5dv_devx_obj_destroy(domain));
+    CHECK(!ibv_dereg_mr(mr) && !mlx5dv_devx_umem_dereg(umem));
+    std::free(memory);
+  }
+  RawQueue(const RawQueue&) = delete;
+  RawQueue& operator=(const RawQueue&) = delete;
+
+  void move(prm::SqState from, prm::SqState to, std::uint64_t mask, std::uint16_t rate) {
+    Command<prm::ModifySqIn, prm::ModifySqOut> modify(prm::Opcode::modify_sq);
+    modify.in.set<prm::ModifySqIn::sqn>(sqn).set<prm::ModifySqIn::sq_state>(from);
+    modify.in.set<prm::ModifySqIn::modify_bitmask>(mask);
+    const auto sqc = modify.in.sub<prm::ModifySqIn::ctx>();
+    sqc.set<prm::Sqc::state>(to).set<prm::Sqc::packet_pacing_rate_limit_index>(rate);
+    CHECK(!modify.modify(sq));
+  }
+  // A frame whose head stands in the WQE and goes on behind the Ethernet segment.
+  void post() {
+    auto* wqe = reinterpret_cast<std::byte*>(memory + (pi & ((1u << kLogSq) - 1)) * 64u);
+    std::memset(wqe, 0, 64);
+    prm::View<prm::CtrlSeg> ctrl(wqe);
+    ctrl.set<prm::CtrlSeg::wqe_index>(pi).set<prm::CtrlSeg::opcode>(prm::WqeOpcode::send).set<prm::CtrlSeg::qpn>(sqn);
+    ctrl.set<prm::CtrlSeg::ds>(4).set<prm::CtrlSeg::ce>(prm::WqeCompletion::always);
+    prm::View<prm::EthSeg>(wqe + 16).set<prm::EthSeg::inline_hdr_sz>(kHead);
+    constexpr unsigned char head[kHead] = {2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5, 'v', 'b', 'n', 'a'};
+    std::memcpy(wqe + 16 + prm::EthSeg::inline_hdr_start::offset, head, kHead);
+    prm::View<prm::DataSeg> data(wqe + 48);
+    data.set<prm::DataSeg::byte_count>(kFrameBytes - kHead).set<prm::DataSeg::lkey>(mr->lkey);
+    data.set<prm::DataSeg::addr>(reinterpret_cast<std::uintptr_t>(memory + kDataAt));
+    store_be32(memory + kDbr + 4, ++pi);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    *static_cast<volatile std::uint64_t*>(cq.uar->reg_addr) = *reinterpret_cast<std::uint64_t*>(wqe);
+  }
+  double run(int count) {
+    const double begin = now_ms();
+    int posted = 0;
+    for (int done = 0; done < count; ++done) {
+      for (; posted < count && posted - done < 16; ++posted) post();
+      const auto cqe = cq.next_cqe();
+      CHECK(cqe.get<prm::Cqe64::opcode>() == prm::CqeOpcode::req && cqe.get<prm::Cqe64::qpn>() == sqn);
+    }
+    return now_ms() - begin;
+  }
+};
+
+void paced_frames(World* w) {
+  mlx5dv_pp *slow = alloc_pp(w, 20'000), *fast = alloc_pp(w, 40'000);
+  CHECK(slow && fast);
+  {
+    RawQueue queue(w, slow->index);
+    CHECK(queue.run(100) >= 99 * 0.4 - 1);
+    queue.move(prm::SqState::rdy, prm::SqState::rdy, prm::SqModify::packet_pacing_rate_limit_index, fast->index);
+    CHECK(queue.run(100) >= 99 * 0.2 - 1);
+    queue.move(prm::SqState::rdy, prm::SqState::rdy, prm::SqModify::packet_pacing_rate_limit_index, 0);
+    CHECK(queue.run(100) < 99 * 0.2);
+  }
+  mlx5dv_pp_free(slow);
+  mlx5dv_pp_free(fast);
+}
+
+void send_frames_for_a_second(World* w, std::uint32_t mbit) {
+  mlx5dv_pp* pp = alloc_pp(w, mbit * 1000);
+  CHECK(pp);
+  {
+    RawQueue queue(w, pp->index);
+    const double end = now_ms() + 1200;
+    while (now_ms() < end) queue.run(16);
+  }
+  mlx5dv_pp_free(pp);
+}
+
 void send_for_a_second(World* w, bool responder, std::uint32_t mbit) {
   mlx5dv_sched_node* root = make_node(w, under(nullptr));
   mlx5dv_sched_leaf* leaf = make_leaf(w, under(root, mbit));
@@ -292,13 +405,16 @@ void send_for_a_second(World* w, bool responder, std::uint32_t mbit) {
 
 int main(int argc, char** argv) {
   World w = open_devx();
-  if (argc == 3) {
+  if (argc == 3 && !std::strcmp(argv[1], "paced")) {
+    send_frames_for_a_second(&w, static_cast<std::uint32_t>(std::atoi(argv[2])));
+  } else if (argc == 3) {
     send_for_a_second(&w, !std::strcmp(argv[1], "responder"), static_cast<std::uint32_t>(std::atoi(argv[2])));
   } else {
     packet_pacing(&w);
     wrong_elements(&w);
     by_hand(&w);
     limits_hold(&w);
+    paced_frames(&w);
     static_rates(&w);
     static_rate_of_datagrams(&w);
   }

@@ -25,6 +25,7 @@ void general_limits(const Profile& p, const prm::View<CmdHcaCap>& cap) {
   cap.set<CmdHcaCap::log_max_eq>(l.log_max_eq).set<CmdHcaCap::log_max_eq_sz>(l.log_max_eq_sz);
   cap.set<CmdHcaCap::log_max_mkey>(l.log_max_mkey).set<CmdHcaCap::log_max_klm_list_size>(l.log_max_klm_list_size);
   cap.set<CmdHcaCap::log_max_pd>(l.log_max_pd).set<CmdHcaCap::log_max_transport_domain>(l.log_max_transport_domain);
+  cap.set<CmdHcaCap::log_max_tis>(kLogTis).set<CmdHcaCap::log_max_sq>(l.log_max_qp);
   cap.set<CmdHcaCap::log_max_uctx>(l.log_max_uctx).set<CmdHcaCap::log_max_umem>(l.log_max_umem);
   cap.set<CmdHcaCap::log_max_mcg>(l.log_max_mcg).set<CmdHcaCap::max_qp_mcg>(l.max_qp_mcg);
   cap.set<CmdHcaCap::log_max_msg>(l.log_max_msg).set<CmdHcaCap::log_max_mrw_sz>(61);

@@ -69,6 +69,7 @@ const Registry& registry() {
     add_lag_commands(r);
     add_memic_commands(r);
     add_qos_commands(r);
+    add_raw_commands(r);
     add_general_commands(r);
     return r;
   }();

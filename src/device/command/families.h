@@ -21,6 +21,7 @@ void add_register_commands(Registry& r);  // register_commands.cc
 void add_lag_commands(Registry& r);       // lag_commands.cc
 void add_memic_commands(Registry& r);     // memic_commands.cc
 void add_qos_commands(Registry& r);       // qos_commands.cc: packet pacing table, scheduling elements
+void add_raw_commands(Registry& r);       // raw_commands.cc: TIS, SQ
 void add_general_commands(Registry& r);   // general_commands.cc
 
 }  // namespace verbena::device::command

@@ -239,7 +239,28 @@
   X(0x16000a, no_resources,   sched_none_left,       "all scheduling elements are in use") \
   X(0x16000b, bad_resource,   sched_missing,         "scheduling_element_id/obj_id: no such scheduling element, or it belongs to another uid") \
   X(0x16000c, bad_res_state,  sched_busy,            "scheduling_element_id/obj_id: elements or queues still hang on it") \
-  X(0x16000d, bad_param,      sched_select,          "modify_bitmask/modify_field_select: bw_share (1) and max_average_bw (2) can be modified")
+  X(0x16000d, bad_param,      sched_select,          "modify_bitmask/modify_field_select: bw_share (1) and max_average_bw (2) can be modified") \
+  /* raw send queues */ \
+  X(0x170001, exceed_lim,     tis_none_left,         "all TIS are in use (log_max_tis)") \
+  X(0x170002, bad_resource,   tis_missing,           "tisn: no such TIS, or it belongs to another uid") \
+  X(0x170003, bad_res_state,  tis_busy,              "tisn: send queues still use it") \
+  X(0x170004, bad_resource,   tis_domain,            "tisc.transport_domain: no such transport domain, or it belongs to another uid") \
+  X(0x170005, exceed_lim,     sq_none_left,          "all send queues and queue pairs are in use (log_max_sq)") \
+  X(0x170006, bad_resource,   sq_missing,            "sqn: no such send queue, or it belongs to another uid") \
+  X(0x170007, bad_param,      sq_initial_state,      "sqc.state: a new send queue is in state RST") \
+  X(0x170008, bad_param,      sq_hairpin,            "sqc.hairpin: hairpin queues are not supported (hairpin capability)") \
+  X(0x170009, bad_param,      sq_ts_format,          "sqc.ts_format: real-time timestamps are not supported (sq_ts_format capability)") \
+  X(0x17000a, bad_param,      sq_wq_type,            "sqc.wq.wq_type/log_wq_stride: a send queue is cyclic (1), of blocks of 64 bytes (6)") \
+  X(0x17000b, exceed_lim,     sq_size,               "sqc.wq.log_wq_sz: above log_max_qp_sz") \
+  X(0x17000c, bad_resource,   sq_pd,                 "sqc.wq.pd: no such protection domain, or it belongs to another uid") \
+  X(0x17000d, bad_resource,   sq_uar,                "sqc.wq.uar_page: no such UAR, or it belongs to another uid") \
+  X(0x17000e, bad_resource,   sq_cq,                 "sqc.cqn: no such completion queue, or it belongs to another uid") \
+  X(0x17000f, bad_resource,   sq_tis,                "sqc.tis_num_0: no such TIS, or it belongs to another uid") \
+  X(0x170010, bad_resource,   sq_rate,               "sqc.packet_pacing_rate_limit_index: no such entry, or it is for another uid") \
+  X(0x170011, bad_resource,   sq_leaf,               "sqc.qos_queue_group_id: no such queue group, or it belongs to another uid") \
+  X(0x170012, bad_res_state,  sq_current_state,      "sq_state: not the state that the send queue is in") \
+  X(0x170013, bad_param,      sq_new_state,          "sqc.state: ERR becomes RDY by way of RST") \
+  X(0x170014, bad_param,      sq_bitmask,            "modify_bitmask: packet_pacing_rate_limit_index (1) and qos_queue_group_id (4) can be modified")
 // clang-format on
 
 namespace verbena::device::command {

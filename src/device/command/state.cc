@@ -21,7 +21,9 @@ State::State(const Profile& p, Nic& n, Engine& e)
       qps(counts),
       mkeys(counts),
       reserved_qpns(counts),
-      scheduling_elements(counts, 1, kShapers) {
+      scheduling_elements(counts, 1, kShapers),
+      tiss(counts, 1, 1u << kLogTis),
+      sqs(counts) {
   nic_vport.view().set<prm::NicVportContext::roce_en>(1).set<prm::NicVportContext::mtu>(p.mtu);
   std::strncpy(node_description.data(), "verbena", node_description.size() - 1);
 }

@@ -23,6 +23,7 @@
 #include "prm/mkey.h"
 #include "prm/port.h"
 #include "prm/qp.h"
+#include "prm/raw.h"
 #include "prm/scheduling.h"
 #include "prm/srq.h"
 
@@ -93,6 +94,7 @@ struct ReservedQpns : Owned {
   std::uint32_t log_range = 0;
 };
 inline constexpr std::uint32_t kLogReservedQpns = 6;
+inline constexpr std::uint32_t kLogTis = 10;
 
 // An element of the transmit scheduler. Children and QPs under it count as its users.
 struct SchedulingElement : Owned {
@@ -103,6 +105,16 @@ struct SchedulingElement : Owned {
 struct RateEntry {
   bool set = false;
   std::uint16_t uid = 0;  // whose queues may use it
+};
+
+// What a raw send queue sends by.
+struct Tis : Owned {
+  prm::Box<prm::Tisc> context;
+};
+struct SqRecord : Owned {
+  prm::Box<prm::Sqc> context;
+  Backing backing;
+  std::uint32_t leaf = 0;  // scheduling element it hangs on; 0: none
 };
 
 struct State {
@@ -133,6 +145,8 @@ struct State {
   Records<ReservedQpns> reserved_qpns;
   Table<SchedulingElement> scheduling_elements;
   std::array<RateEntry, kRates> rates;
+  Table<Tis> tiss;
+  Records<SqRecord> sqs;
   Memic memic;
 };
 

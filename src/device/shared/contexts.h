@@ -23,7 +23,8 @@ namespace verbena::device {
 enum class QpState : std::uint32_t { rst = 0, init = 1, rtr = 2, rts = 3, sqer = 4, sqd = 5, err = 6 };
 
 // QPC.st values the device implements.
-enum class QpType : std::uint8_t { rc = 0, uc = 1, ud = 2, xrc = 3, mlx = 4, dci = 5, dct = 6 };
+enum class QpType : std::uint8_t { rc = 0, uc = 1, ud = 2, xrc = 3, mlx = 4, dci = 5, dct = 6,
+                                    raw = 0x80 };  // none of QPC.st: an SQ of Ethernet frames
 
 // A value that its owner may change while others read it without a lock: loads acquire, stores release. That is what
 // reading under a generation needs (the values first, then the generation again), without fences.

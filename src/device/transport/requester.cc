@@ -99,6 +99,8 @@ Progress Requester::run() {
 
 Requester::Step Requester::execute() {
   if (qp_.type == QpType::ud) return datagram();
+  if (qp_.type == QpType::raw) [[unlikely]]
+    return frame();
   switch (wqe_.opcode) {
     case WqeOpcode::send:
     case WqeOpcode::send_imm:

@@ -26,6 +26,7 @@ class Requester {
   Step read();
   Step atomic();
   Step datagram();
+  Step frame();
   Step local_operation();
   Step take(Answer answer, std::uint32_t npsn);
   Step take_nak(std::uint8_t syndrome);

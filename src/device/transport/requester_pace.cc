@@ -19,6 +19,7 @@ std::uint64_t Requester::shaped_payload(std::uint64_t quantum) const {
 }
 
 std::uint64_t Requester::bytes_on_wire(const Way* way, std::uint8_t opcode, std::uint64_t payload) const {
+  if (qp_.type == QpType::raw) return payload;
   const auto carrier = way != nullptr ? way->address.carrier : fabric::Carrier::roce_v2_ipv4;
   return npsn(payload) * fabric::frame_bytes(carrier, opcode, 0) + ((payload + 3) & ~std::uint64_t{3});
 }
@@ -33,7 +34,7 @@ Rate Requester::own_rate(unsigned stat_rate) const {
 }
 
 bool Requester::must_wait(const Way* way, std::uint64_t payload, unsigned stat_rate) {
-  if (way == nullptr && engine_.resolve(qp_, local_)) way = local_.way;
+  if (way == nullptr && qp_.type != QpType::raw && engine_.resolve(qp_, local_)) way = local_.way;
   const std::uint64_t now = device_clock(), bytes = bytes_on_wire(way, packet_.opcode, payload);
   const Rate own = own_rate(stat_rate);
   if (own.ps_per_byte != 0 && qp_.pace_ns > now && qp_.pace_ns <= now + kFarthestNs) {

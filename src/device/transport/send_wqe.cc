@@ -63,6 +63,7 @@ bool SendWqe::parse(const QpContext& qp) {
     address_vector = raw + at;
     return data_segments(at + prm::UdAdrsVector::size);
   }
+  if (qp.type == QpType::raw) return opcode == WqeOpcode::nop || (opcode == WqeOpcode::send && frame_segments(at));
   switch (opcode) {
     case WqeOpcode::nop:
       return true;
@@ -100,6 +101,18 @@ bool SendWqe::parse(const QpContext& qp) {
     default:
       return false;
   }
+}
+
+// The head of the frame begins in the Ethernet segment and may go on behind it.
+bool SendWqe::frame_segments(unsigned at) {
+  if (at + prm::EthSeg::size > bytes) return false;
+  const std::uint32_t head = prm::ConstView<prm::EthSeg>(raw + at).get<prm::EthSeg::inline_hdr_sz>();
+  const unsigned start = at + prm::EthSeg::inline_hdr_start::offset;
+  if (head > bytes - start) return false;
+  if (head != 0) segment[count++] = {start, 0, head, true};
+  length = head;
+  const unsigned end = std::max(start + head, at + static_cast<unsigned>(prm::EthSeg::size));
+  return data_segments((end + prm::kWqeOctoword - 1) / prm::kWqeOctoword * prm::kWqeOctoword);
 }
 
 bool SendWqe::data_segments(unsigned at) {

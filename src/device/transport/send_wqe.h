@@ -49,6 +49,7 @@ struct SendWqe {
  private:
   bool parse(const QpContext& qp);
   bool data_segments(unsigned at);
+  bool frame_segments(unsigned at);
 };
 
 }  // namespace verbena::device

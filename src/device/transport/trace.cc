@@ -20,6 +20,10 @@ fabric::Capture* Trace::port(const std::string& host, unsigned device, unsigned 
   return found->second.get();
 }
 
+void Trace::frame(const std::string& host, unsigned device, unsigned port_number, std::span<const std::byte> bytes) {
+  if (fabric::Capture* capture = port(host, device, port_number)) capture->write(0, bytes);
+}
+
 void Trace::packet(const std::string& host, unsigned device, unsigned port_number, const fabric::Packet& packet,
                    const Payload& payload, unsigned mtu, TracePart part) {
   fabric::Capture* capture = port(host, device, port_number);

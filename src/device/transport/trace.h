@@ -29,6 +29,9 @@ class Trace {
   void packet(const std::string& host, unsigned device, unsigned port, const fabric::Packet& packet,
               const Payload& payload, unsigned mtu, TracePart part = {});
 
+  // The same for a frame that is one already.
+  void frame(const std::string& host, unsigned device, unsigned port, std::span<const std::byte> bytes);
+
  private:
   explicit Trace(std::string file) : file_(std::move(file)) {}
   fabric::Capture* port(const std::string& host, unsigned device, unsigned port);
