@@ -122,8 +122,9 @@ class HeaderCheck:
         if known and known["digest"] == self.digest(known["inputs"]):
             self.fresh[str(path)] = known
             return None
-        language = ["-x", "c", "-std=gnu17"] if path.parts[0] == "include" else ["-x", "c++", "-std=gnu++23"]
-        compiler = "gcc" if path.parts[0] == "include" else "g++"
+        in_c = path.parts[:2] == ("include", "infiniband")
+        language = ["-x", "c", "-std=gnu17"] if in_c else ["-x", "c++", "-std=gnu++23"]
+        compiler = "gcc" if in_c else "g++"
         command = [compiler, *language, "-Wall", "-Wextra", "-Wno-pragma-once-outside-header", "-Wno-unused-function",
                    "-Isrc", "-Iinclude", "-fsyntax-only", "-MMD", "-MF", "/dev/stdout", str(path)]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "device/refusals.h"
 #include "nic/runtime.h"
 #include "nic/sysfs.h"
 #include "nic/tokens.h"
@@ -221,4 +222,13 @@ constexpr uverbs::Backend kBackend{
 extern "C" __attribute__((visibility("default"))) const verbena::uverbs::Backend* verbena_embedded_backend(
     std::uint32_t abi) {
   return abi == verbena::uverbs::kBackendAbi ? &verbena::nic::kBackend : nullptr;
+}
+
+// For the C++ interface (include/verbena/error.h): why the device gave a syndrome. 0, or ENOENT if it never gives it.
+extern "C" __attribute__((visibility("default"))) int verbena_explain(std::uint32_t syndrome, char* text,
+                                                                      std::size_t room) {
+  const auto refusal = verbena::device::find_refusal(syndrome);
+  if (!refusal || room == 0) return ENOENT;
+  text[refusal->reason.copy(text, room - 1)] = '\0';
+  return 0;
 }

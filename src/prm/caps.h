@@ -2,9 +2,9 @@
 // Threads: types only.
 #pragma once
 
-#include "prm/caps_flow.h"
-#include "prm/caps_general.h"
-#include "prm/command.h"
+#include "caps_flow.h"
+#include "caps_general.h"
+#include "command.h"
 
 namespace verbena::prm {
 

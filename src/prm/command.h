@@ -2,7 +2,7 @@
 // Threads: types only; any thread may use them.
 #pragma once
 
-#include "prm/layout.h"
+#include "layout.h"
 
 namespace verbena::prm {
 

@@ -4,7 +4,7 @@
 // Threads: types only.
 #pragma once
 
-#include "prm/command.h"
+#include "command.h"
 
 namespace verbena::prm {
 
@@ -102,6 +102,7 @@ struct Cqe64 : Layout<0x40> {
              rss_hash_result, rss_hash_type, ml_path, check_sum, slid, g, sl, rqpn, l4_ok, l3_ok, l2_ok, l4_hdr_type,
              l3_hdr_type, ip_frag, cv, vlan_info, lro_num_seg, srqn_uidx, imm_inval_pkey, app, app_op, app_info,
              byte_cnt, timestamp, send_wqe_opcode, qpn, wqe_counter, signature, opcode, format, se, owner>;
+  using readings = Fields<roce_packet_type>;
 };
 
 // 128-byte entry: data of CqeFormat::inline_64 first, then the entry proper.

@@ -2,8 +2,8 @@
 // Threads: types only.
 #pragma once
 
-#include "prm/command.h"
-#include "prm/qp.h"
+#include "command.h"
+#include "qp.h"
 
 namespace verbena::prm {
 

@@ -2,7 +2,7 @@
 // Threads: types only.
 #pragma once
 
-#include "prm/layout.h"
+#include "layout.h"
 
 namespace verbena::prm {
 

@@ -175,6 +175,8 @@ struct Array {
 template <class... F>
 struct Fields {
   static constexpr std::size_t count = sizeof...(F);
+  template <class Other>
+  static constexpr bool has = (std::is_same_v<F, Other> || ...);
   // Calls visit.template operator()<F>() for each member, in order.
   template <class Visitor>
   static constexpr void each([[maybe_unused]] Visitor&& visit) {
@@ -185,8 +187,14 @@ struct Fields {
 template <std::size_t Size>
 struct Layout {
   static_assert(Size % 2 == 0, "layouts are whole dwords; an Ethernet header is the one exception");
+  using readings = Fields<>;
   static constexpr std::size_t size = Size;
 };
+
+// A member of the layout L: one of its fields, or of its `readings`, which are other names for the same bits. The field of
+// another layout is an error to the compiler wherever a layout is read or written.
+template <class F, class L>
+concept MemberOf = L::fields::template has<F> || L::readings::template has<F>;
 
 // A layout over somebody else's bytes. The span must be at least L::size long; callers that hold guest
 // input check that first (fits()).
@@ -201,27 +209,27 @@ class BasicView {
 
   static bool fits(std::span<const std::byte> bytes) { return bytes.size() >= L::size; }
 
-  template <class F>
+  template <MemberOf<L> F>
   typename F::value_type get() const {
     static_assert(F::offset + F::bytes <= L::size, "the field lies outside this layout");
     return F::get(base_);
   }
-  template <class F>
+  template <MemberOf<L> F>
   const BasicView& set(typename F::value_type value) const {
     static_assert(F::offset + F::bytes <= L::size, "the field lies outside this layout");
     F::set(base_, value);
     return *this;
   }
-  template <class S>
+  template <MemberOf<L> S>
   auto sub() const {
     return BasicView<typename S::layout, Byte>(base_ + S::offset);
   }
   // The i-th element of an array; the caller checks i against the bytes at hand for a Count of 0.
-  template <class A>
+  template <MemberOf<L> A>
   auto at(std::size_t i) const {
     return BasicView<typename A::layout, Byte>(base_ + A::offset + i * A::layout::size);
   }
-  template <class B>
+  template <MemberOf<L> B>
   std::span<Byte, B::bytes> bytes() const {
     return std::span<Byte, B::bytes>(base_ + B::offset, B::bytes);
   }

@@ -3,8 +3,8 @@
 // Threads: types only.
 #pragma once
 
-#include "prm/command.h"
-#include "prm/mkey.h"
+#include "command.h"
+#include "mkey.h"
 
 namespace verbena::prm {
 

@@ -2,7 +2,7 @@
 // Threads: types only.
 #pragma once
 
-#include "prm/command.h"
+#include "command.h"
 
 namespace verbena::prm {
 
@@ -91,6 +91,7 @@ struct CreateMkeyIn : Layout<0x110> {
   using klms = Array<"klm_pas_mtt", 0x110, Klm>;
   using fields = Fields<opcode, uid, op_mod, pg_access, mkey_umem_valid, memory_key_mkey_entry,
                         translations_octword_actual_size, mkey_umem_id, mkey_umem_offset, klm_pas_mtt>;
+  using readings = Fields<pages, klms>;
 };
 
 // CREATE_MKEY: reply.

@@ -2,9 +2,9 @@
 // Threads: types only.
 #pragma once
 
-#include "prm/command.h"
-#include "prm/ppcnt.h"
-#include "prm/registers.h"
+#include "command.h"
+#include "ppcnt.h"
+#include "registers.h"
 
 namespace verbena::prm {
 

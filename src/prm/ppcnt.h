@@ -2,7 +2,7 @@
 // Threads: types only.
 #pragma once
 
-#include "prm/command.h"
+#include "command.h"
 
 namespace verbena::prm {
 

@@ -1,4 +1,4 @@
-#include "prm/print.h"
+#include "print.h"
 
 #include <algorithm>
 #include <cstdio>

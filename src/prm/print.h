@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "prm/layout.h"
-#include "prm/validate.h"
+#include "layout.h"
+#include "validate.h"
 
 namespace verbena::prm {
 

@@ -2,8 +2,8 @@
 // Threads: types only.
 #pragma once
 
-#include "prm/command.h"
-#include "prm/wq.h"
+#include "command.h"
+#include "wq.h"
 
 namespace verbena::prm {
 

@@ -2,8 +2,8 @@
 // Threads: types only.
 #pragma once
 
-#include "prm/command.h"
-#include "prm/general_object.h"
+#include "command.h"
+#include "general_object.h"
 
 namespace verbena::prm {
 

@@ -10,7 +10,7 @@
 #include <span>
 #include <string_view>
 
-#include "prm/layout.h"
+#include "layout.h"
 
 namespace verbena::prm {
 

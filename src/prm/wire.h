@@ -2,7 +2,7 @@
 // Threads: types only.
 #pragma once
 
-#include "prm/layout.h"
+#include "layout.h"
 
 namespace verbena::prm {
 
@@ -186,6 +186,7 @@ struct Bth : Layout<0xc> {
   using ackreq = Field<"ackreq", At{0x08, 31, 31}>;
   using psn = Field<"psn", At{0x08, 23, 0}>;
   using fields = Fields<opcode, se, migreq, padcnt, tver, pkey, fecn, becn, destqp, ackreq, psn>;
+  using readings = Fields<service, operation, variant>;
 };
 
 // RDMA extended transport header.
@@ -212,6 +213,7 @@ struct Aeth : Layout<0x4> {
   using value = Field<"value", At{0x00, 28, 24}>;          // of the syndrome: credits, RNR timer or NakCode
   using msn = Field<"msn", At{0x00, 23, 0}>;
   using fields = Fields<syndrome, msn>;
+  using readings = Fields<kind, value>;
 };
 
 // Atomic ACK extended transport header: the value before the operation.

@@ -4,8 +4,8 @@
 // Threads: types only.
 #pragma once
 
-#include "prm/command.h"
-#include "prm/mkey.h"
+#include "command.h"
+#include "mkey.h"
 
 namespace verbena::prm {
 
@@ -99,6 +99,7 @@ struct UdAdrsVector : Layout<0x30> {
   using rgid_rip = Bytes<"rgid_rip", 0x20, 16>;
   using fields = Fields<dc_key, ext, destination_qp_dct, static_rate, sl_eth_prio, fl, mlid, rlid_udp_sport, rmac_47_16,
                         rmac_15_0, tclass, hop_limit, grh, src_addr_index, flow_label, rgid_rip>;
+  using readings = Fields<qkey, rmac>;
 };
 using DatagramSeg = UdAdrsVector;
 

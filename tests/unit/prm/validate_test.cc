@@ -129,7 +129,7 @@ TEST(Print, ZerosBytesUnionsAndLongArrays) {
             "      choice = 0x4\n"
             "    raw = 000000\n");
   Box<Either> either;
-  either.set<Inner::choice>(4);
+  either.sub<Either::inner>().set<Inner::choice>(4);
   EXPECT_EQ(to_text<Either>(either.span()), "union = 0000000004000000\n");
   Box<CreateQpIn, 8 * 20> tail;
   EXPECT_EQ(to_text<CreateQpIn>(tail.span()), "... and 4 more\n");
