@@ -7,6 +7,9 @@ using namespace verbena::prm;
 #ifdef CASE_field_outside
 std::uint32_t field_outside(ConstView<CommandOut> v) { return v.get<Cqc::dbr_addr>(); }
 #endif
+#ifdef CASE_field_of_another
+std::uint32_t field_of_another(ConstView<Qpc> v) { return v.get<Ads::udp_sport>(); }
+#endif
 #ifdef CASE_odd_dword
 using bad = Field<"bad", At{0x02, 31, 16}>;
 std::uint32_t odd_dword(const std::byte* p) { return bad::get(p); }
