@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bitset>
 #include <cstdlib>
-#include <cstring>
 #include <vector>
 
 #include "device/command/dispatcher.h"
@@ -82,7 +81,7 @@ class AttachedDevice final : public Device {
       large.resize(in.size());
       copy = large;
     }
-    std::memcpy(copy.data(), in.data(), copy.size());
+    std::copy(in.begin(), in.end(), copy.begin());
     const HeldInterrupts held(handler_);
     command::execute(commands_, copy, out);
   }

@@ -7,6 +7,7 @@
 
 #include "mlx5/dm.h"
 #include "mlx5/export.h"
+#include "support/c_enum.h"
 
 namespace {
 
@@ -36,7 +37,7 @@ VERBENA_MLX5_EXPORT ibv_dm* mlx5dv_alloc_dm(ibv_context* ibv, ibv_alloc_dm_attr*
   Context* context = mlx5_context(ibv);
   if (!context) return fail_null(EOPNOTSUPP);
   if (kind->comp_mask) return fail_null(EINVAL);
-  return alloc_dm_of(context, *attr, static_cast<std::uint32_t>(kind->type));
+  return alloc_dm_of(context, *attr, static_cast<std::uint32_t>(number_of(kind->type)));
 }
 
 VERBENA_MLX5_EXPORT void* mlx5dv_dm_map_op_addr(ibv_dm* ibdm, std::uint8_t op) {
