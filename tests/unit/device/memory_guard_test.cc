@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace verbena::device {
@@ -52,6 +53,14 @@ TEST(Guard, CopiesAnswerAndOtherFaultsReachTheProgram) {
   EXPECT_NE(guarded_copy(here, const_cast<const char*>(nowhere()), 64), 0u);
 }
 
+// By the signal; a sanitizer's own handler, the last in the chain, ends the process with a status instead.
+bool ended_by_the_fault(int status) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  if (WIFEXITED(status) && WEXITSTATUS(status) != 0) return true;
+#endif
+  return WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV;
+}
+
 TEST(GuardDeathTest, HandlersThatPassFaultsToOneAnotherEnd) {
   EXPECT_EXIT(
       {
@@ -60,7 +69,7 @@ TEST(GuardDeathTest, HandlersThatPassFaultsToOneAnotherEnd) {
         ensure_guard();   // and we after it
         (void)nowhere()[0];
       },
-      testing::KilledBySignal(SIGSEGV), "");
+      ended_by_the_fault, "");
 }
 
 }  // namespace
