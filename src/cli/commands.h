@@ -17,6 +17,7 @@ using Action = std::function<int()>;
 void add_run(CLI::App& app, Action& chosen, std::vector<std::string> program);
 void add_devices(CLI::App& app, Action& chosen);
 void add_explain(CLI::App& app, Action& chosen);
+void add_port(CLI::App& app, Action& chosen);
 
 // Options that describe the virtual host a program sees; shared by `run` and `devices`.
 struct HostOptions {

@@ -35,6 +35,7 @@ constexpr const char* kExamples =
     "  verbena run -- ib_write_bw localhost                ... and its client\n"
     "  verbena run --host b -- ib_write_bw localhost       the client, as if on another machine\n"
     "  verbena run --capture c.pcapng -- PROGRAM           then: tshark -r c.pcapng\n"
+    "  verbena port mlx5_0 2 down                          a cable is pulled\n"
     "  verbena explain 0x1a2b3c                            why a command was refused";
 
 // The first line of what CLI11 found wrong.
@@ -51,6 +52,7 @@ int run_main(int argc, char** argv) {
   add_run(app, chosen, std::vector<std::string>(dashes == end ? end : dashes + 1, end));
   add_devices(app, chosen);
   add_explain(app, chosen);
+  add_port(app, chosen);
   try {
     app.parse(static_cast<int>(dashes - argv), argv);
   } catch (const CLI::Success& help) {

@@ -3,8 +3,9 @@ import json
 import pathlib
 import subprocess
 import tempfile
+import time
 
-from harness import Bench, case, pair_problem, shell, tail
+from harness import Bench, case, free_port, pair_problem, shell, tail
 
 USAGE = [  # (arguments, exit status, what the one line must say)
     ([], 2, "what to do?"),
@@ -92,14 +93,49 @@ def capture_cases(bench, folder):
 
 
 def example_cases(bench, folder):
+    """The examples, two processes each. What they did is read in the capture."""
+    programs = bench.build / "bin" / "examples"
     path = pathlib.Path(folder) / "udp_sport.pcapng"
-    end = bench.run([str(bench.build / "bin" / "examples" / "udp_sport")], seconds=30, capture=path)
-    problem = "" if end.code == 0 else end.ending()
+    ends = example_pair(bench, programs / "udp_sport", path)
+    problem = pair_problem(*ends)
     if not problem:
         # A SEND leaves after each change, by the port that was set.
         sent = dissect(path, "-Y", "infiniband.bth.opcode == 4", "-T", "fields", "-e", "udp.srcport")
-        problem = "" if len(sent) == 3 and sent[1:] == [str(0xc222), str(0xc333)] else f"UDP source ports {sent}"
-    yield case("example: udp_sport", problem, end.seconds)
+        problem = "" if len(sent) == 4 and sent[1:] == [str(p) for p in (0xc222, 0xc333, 0xc444)] else f"UDP source ports {sent}"
+    yield case("example: udp_sport", problem, ends[1].seconds)
+    path = pathlib.Path(folder) / "devx_queues.pcapng"
+    ends = example_pair(bench, programs / "devx_queues", path)
+    sent = dissect(path, "-Y", "infiniband.bth.opcode == 4", "-T", "fields", "-e", "infiniband.bth.destqp")
+    problem = pair_problem(*ends) or ("" if len(sent) == 20 else f"{len(sent)} messages")
+    yield case("example: devx_queues", problem, ends[1].seconds)
+    path = pathlib.Path(folder) / "lag_ports.pcapng"
+    ends = example_pair(bench, programs / "lag_ports", path, failing_port=2)
+    problem = pair_problem(*ends) or lag_problem(path)
+    yield case("example: lag_ports", problem, ends[1].seconds)
+
+
+def example_pair(bench, program, path, failing_port=None):
+    port = str(free_port())
+    first = bench.start([str(program)], host="one", env={"EXAMPLE_PORT": port})
+    second = bench.start([str(program), "localhost"], host="two", capture=path, env={"EXAMPLE_PORT": port})
+    if failing_port:
+        # It waits for that with its messages of before sent.
+        time.sleep(1 * bench.patience)
+        subprocess.run([str(bench.build / "bin" / "verbena"), "port", "--host", "two", "mlx5_0", str(failing_port), "down"],
+                       env=bench.env, timeout=30, check=False)
+    return first.wait(30 * bench.patience), second.wait(30 * bench.patience)
+
+
+def lag_problem(path):
+    """Four queue pairs sent a message by ports 1, 2, 1, 2, then port 2 failed and all sent by port 1."""
+    sent = dissect(path, "-Y", "infiniband.bth.opcode == 4", "-T", "fields", "-e", "infiniband.bth.destqp", "-e",
+                   "frame.interface_name")
+    rows = [row.split() for row in sent]
+    if len(rows) != 8 or [qp for qp, _ in rows[:4]] != [qp for qp, _ in rows[4:]]:
+        return f"messages {rows}"
+    before, after = ([name for _, name in part] for part in (rows[:4], rows[4:]))
+    good = before[0] == before[2] != before[1] == before[3] and after == [before[0]] * 4
+    return "" if good else f"left by {before}, then by {after}"
 
 
 def rate_problem(path, filter, megabits):

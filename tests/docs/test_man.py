@@ -141,7 +141,7 @@ class ManualPages(unittest.TestCase):
     def test_pages_of_the_program_name_every_option(self):
         if not VERBENA:
             self.skipTest("give the path of the verbena program")
-        for command, name in (([], "verbena"), (["devices"], "verbena"), (["explain"], "verbena"), (["run"], "verbena-run")):
+        for command, name in (([], "verbena"), (["devices"], "verbena"), (["explain"], "verbena"), (["port"], "verbena"), (["run"], "verbena-run")):
             shown = subprocess.run([VERBENA, *command, "--help"], text=True, capture_output=True, timeout=60).stdout
             text = (man.SOURCES / f"{name}.1.rst").read_text()
             for option in re.findall(r"--\w[\w-]*", shown.split("Options:")[1].split("Examples:")[0]):

@@ -91,7 +91,16 @@ void Engine::raise_event(std::uint8_t type, std::uint8_t sub_type, std::uint32_t
   impl_->settle();
 }
 
+// The port is everybody's: each process of the NIC has its event.
 void Engine::raise_port_event(std::uint8_t sub_type, unsigned port) {
+  Nic& nic = impl_->nic();
+  for (std::uint32_t slot = 0; slot < kMaxSlots; ++slot) {
+    if (slot == nic.slot()) continue;
+    Peer* const peer = nic.peer(slot);
+    if (peer == nullptr || !nic.alive(*peer)) continue;
+    Deferred deferred(&nic.self());
+    Completer(*peer, impl_->me(), deferred).event(prm::EventType::port_change, sub_type, port);
+  }
   raise_event(static_cast<std::uint8_t>(prm::EventType::port_change), sub_type, port);
 }
 

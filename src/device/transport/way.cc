@@ -6,13 +6,26 @@
 
 namespace verbena::device {
 
-unsigned egress_port(const NicSegment& segment, const QpContext& qp) {
+namespace {
+
+bool is_up(const PortState& port) {
   constexpr std::uint8_t kActive = 4;
-  const unsigned wanted = qp.path.lag_tx_port_affinity;
-  if (wanted < 1 || wanted > kMaxPorts || segment.ports_count < 2) return qp.port;
+  return port.state.load(std::memory_order_relaxed) == kActive;
+}
+
+// Whether the port (from 0) can carry packets. Two ports are a bond, in which one does the other's work.
+bool carries(const NicSegment& segment, unsigned port) {
+  return is_up(segment.ports[port]) || (segment.ports_count == 2 && is_up(segment.ports[1 - port]));
+}
+
+}  // namespace
+
+unsigned egress_port(const NicSegment& segment, const QpContext& qp) {
+  if (segment.ports_count != 2) return qp.port;
+  const unsigned affinity = qp.path.lag_tx_port_affinity;
+  const unsigned wanted = affinity == 1 || affinity == 2 ? affinity : qp.port == 2 ? 2 : 1;
   const unsigned other = 3 - wanted;
-  const bool up = segment.ports[wanted - 1].state.load() == kActive;
-  return up || segment.ports[other - 1].state.load() != kActive ? wanted : other;
+  return is_up(segment.ports[wanted - 1]) || !is_up(segment.ports[other - 1]) ? wanted : other;
 }
 
 NicMap* Engine::Impl::visit(std::uint32_t host, std::uint8_t device) {
@@ -55,7 +68,7 @@ std::string Engine::Impl::host_name(std::uint32_t host) const { return registry_
 bool Engine::Impl::address_from(const Path& path, Way& way) {
   const NicSegment& segment = nic_.segment();
   const unsigned port = path.port - 1u;
-  if (port >= kMaxPorts || port >= segment.ports_count || segment.ports[port].state.load() != 4) return false;
+  if (port >= kMaxPorts || port >= segment.ports_count || !carries(segment, port)) return false;
   const GidEntry& source = segment.gids[port][path.sgid_index];
   const auto type = static_cast<GidType>(source.type.load(std::memory_order_acquire));
   if (type != GidType::roce_v1 && type != GidType::roce_v2) return false;
@@ -83,7 +96,7 @@ bool Engine::Impl::address_from(const Path& path, Way& way) {
   way.nic = visit(route->host, route->device);
   if (way.nic == nullptr) return true;
   const NicSegment& there = way.nic->segment();
-  if (way.port == 0 || way.port > kMaxPorts || there.ports[way.port - 1].state.load() != 4) way.nic = nullptr;
+  if (way.port == 0 || way.port > kMaxPorts || !carries(there, way.port - 1u)) way.nic = nullptr;
   return true;
 }
 
