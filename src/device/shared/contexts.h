@@ -166,6 +166,7 @@ struct alignas(64) QpContext {
   std::uint64_t rx_left;         // RDMA WRITE in progress: bytes left
   std::uint32_t rx_rkey;
   std::uint32_t rx_flags;
+  std::uint32_t rx_dropped_at;   // UD: WQEs consumed when a datagram found none posted for too long; 0 at first
   ResponderResource rres[kMaxResponderResources];
   // Posted receive WQEs read ahead, a cache line at a time, as hardware does: the owner posts into the same line while
   // the sender works through it, and the line must not travel for every message.
@@ -195,7 +196,7 @@ inline constexpr std::uint32_t kRxLastWqe = 4;      // LAST_WQE_REACHED was rais
 // rq_type (qpc.rq_type)
 inline constexpr std::uint8_t kRqTypeRegular = 0, kRqTypeSrq = 1, kRqTypeNone = 3;
 
-enum class TimerKind : std::uint8_t { none = 0, transport = 1, rnr = 2, pace = 3 };
+enum class TimerKind : std::uint8_t { none = 0, transport = 1, rnr = 2, pace = 3, held = 4 };
 
 struct alignas(64) CqContext {
   std::atomic<std::uint32_t> generation;  // as in QpContext

@@ -43,13 +43,23 @@ void network_header(const fabric::Packet& packet, std::uint64_t bytes, std::byte
 
 }  // namespace
 
+// Without a receive WQE a datagram is lost, in the end. The link is a lossless one (PFC, and the buffers of the NIC):
+// it holds the packet while the receiver is only late, and drops at once the packets of one that does not post, or never has.
+Answer Responder::nothing_posted() {
+  const std::uint16_t consumed =
+      qp_.srq < kMaxSrqs ? owner_.slice->srqs[qp_.srq].consumed : qp_.rq_head;
+  if (!drop_ && qp_.rx_dropped_at != consumed) return Answer::held;
+  qp_.rx_dropped_at = consumed;
+  return Answer::none;
+}
+
 Answer Responder::receive_datagram(const fabric::Packet& packet, const Payload& payload) {
   const auto op = static_cast<prm::BthOperation>(packet.opcode & 0x1f);
   if (op != prm::BthOperation::send_only && op != prm::BthOperation::send_only_imm) return Answer::none;
   if (packet.qkey != qp_.qkey) return Answer::none;
   ReceiveQueue queue(owner_, qp_, me_, complete_);
   ReceiveWqe wqe;
-  if (!queue.current(wqe)) return Answer::none;
+  if (!queue.current(wqe)) return nothing_posted();
   std::byte header[kGrhBytes];
   network_header(packet, payload.bytes, header);
   PieceList all;

@@ -146,7 +146,7 @@ void Engine::reset(QpContext& qp, QpState state) {
   qp.rx_opcode = 0;
   qp.nak_sent = false;
   qp.rres_next = 0;
-  qp.rx_srq_wqe = qp.rx_flags = qp.rx_rkey = 0;
+  qp.rx_srq_wqe = qp.rx_flags = qp.rx_rkey = qp.rx_dropped_at = 0;
   qp.rx_offset = qp.rx_va = qp.rx_left = 0;
   std::memset(qp.rres, 0, sizeof qp.rres);
   impl_->invalidate_way(qp);

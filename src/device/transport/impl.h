@@ -47,6 +47,7 @@ struct QpLocal {
   std::uint64_t timer_ns;      // earliest heap entry for this QP
   std::atomic<bool> failed_listed;  // on the list of QPs in the error state
   Turn turn;
+  std::uint64_t held_ns;       // UD: since when the link holds the datagram at sq_head; 0: it does not
   bool response_booked;        // the next bytes of a READ have their time (qp.deadline_ns)
 };
 

@@ -1,5 +1,6 @@
 #include "device/transport/requester.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "device/memory/transfer.h"
@@ -17,6 +18,9 @@ using prm::WqeOpcode;
 namespace {
 constexpr std::uint32_t kPsnMask = 0xffffff;
 constexpr std::uint64_t kLinkPayload = 256 << 10;  // between processes of one machine: a multiple of every MTU
+
+// How long the link holds a datagram that found no receive WQE, and how often it looks.
+constexpr std::uint64_t kHoldNs = 100'000'000, kFirstLookNs = 2'000, kLastLookNs = 500'000;
 
 // RNR NAK timer codes (IBTA table 45) in microseconds.
 constexpr std::uint32_t kRnrMicroseconds[32] = {655360, 10,   20,   30,   40,   60,    80,    120,   160,    240,    320,
@@ -431,6 +435,15 @@ void Requester::trace_answer(fabric::Packet packet, const Payload& payload, Trac
   engine_.trace->packet(engine_.host_name(way.host), way.device, way.port, packet, payload, 1u << log_mtu(), part);
 }
 
+// Looks again after a time that grows with the time it has waited.
+Requester::Step Requester::hold() {
+  const std::uint64_t now = device_clock();
+  if (local_.held_ns == 0) local_.held_ns = now;
+  qp_.req_flags |= kReqStarted;
+  engine_.arm_timer(qp_, std::clamp((now - local_.held_ns) / 2, kFirstLookNs, kLastLookNs), TimerKind::held);
+  return Step::wait;
+}
+
 Requester::Step Requester::datagram() {
   if (wqe_.opcode == WqeOpcode::nop) {
     finish();
@@ -465,20 +478,25 @@ Requester::Step Requester::datagram() {
   Answer answer = Answer::none;
   const bool addressed = engine_.address_from(path, way);
   const unsigned stat_rate = av.get<prm::UdAdrsVector::static_rate>();
-  if ((qp_.shaped | stat_rate) != 0 && must_wait(&way, wqe_.length, stat_rate)) return Step::wait;
+  const bool held = local_.held_ns != 0;  // it left before
+  if ((qp_.shaped | stat_rate) != 0 && !held && must_wait(&way, wqe_.length, stat_rate)) return Step::wait;
   if (addressed) {
     packet_.address = &way.address;
-    if (engine_.trace) [[unlikely]]
+    if (engine_.trace && !held) [[unlikely]]
       engine_.trace->packet(nic_.config().host, nic_.segment().device_index, egress_port(nic_.segment(), qp_), packet_, payload, 4096);
     if (way.multicast) {
       send_multicast(payload, way);
     } else if (way.nic != nullptr) {
       const auto found = way.nic->find_qp(packet_.dest_qpn);
-      if (found && way.nic->alive(*found.peer))
-        answer = Responder(*way.nic, *found.peer, *found.context, engine_.me(), deferred_)
-                     .receive(packet_, payload, reply_);
+      if (found && way.nic->alive(*found.peer)) {
+        Responder responder(*way.nic, *found.peer, *found.context, engine_.me(), deferred_);
+        if (held && device_clock() - local_.held_ns >= kHoldNs) responder.drop_if_unwanted();
+        answer = responder.receive(packet_, payload, reply_);
+      }
     }
   }
+  if (answer == Answer::held) return hold();
+  local_.held_ns = 0;
   if (answer == Answer::source_fault)
     return error(CqeSyndrome::local_prot_err, prm::kVendorSyndromeLocalProtection);
   qp_.next_psn = (qp_.next_psn + 1) & kPsnMask;

@@ -31,6 +31,7 @@ class Requester {
   Step take(Answer answer, std::uint32_t npsn);
   Step take_nak(std::uint8_t syndrome);
   Step lost();
+  Step hold();
   Step rnr(unsigned timer_code);
   Step error(prm::CqeSyndrome syndrome, std::uint8_t vendor);
   bool timer_due();

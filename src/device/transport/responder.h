@@ -26,6 +26,7 @@ struct Payload {
 enum class Answer : std::uint8_t {
   none,          // dropped: as if the wire had lost it, or nothing to say (UC, UD)
   packet,        // Reply::packet holds an ACK, a NAK or a response
+  held,          // UD: no receive WQE yet; the link holds the packet (Responder::drop_if_unwanted)
   source_fault   // the sender's own memory could not be read: its local protection error
 };
 
@@ -41,6 +42,10 @@ class Responder {
 
   // Handles one packet; takes and releases rx_lock.
   Answer receive(const fabric::Packet& packet, const Payload& payload, Reply& reply);
+
+  // The link has held the packet for as long as it can: the next receive() drops it if there is still no receive WQE,
+  // and until one is consumed later packets are not held.
+  void drop_if_unwanted() { drop_ = true; }
 
   // For state changes, with rx_lock held: completes every posted receive WQE with a flush error.
   void flush();
@@ -88,7 +93,9 @@ class Responder {
   std::uint32_t me_;
   Deferred& deferred_;
   Completer complete_;
+  Answer nothing_posted();
   std::uint32_t receive_pd_ = 0;
+  bool drop_ = false;
 };
 
 }  // namespace verbena::device

@@ -151,6 +151,7 @@ void Engine::Impl::invalidate_way(QpContext& qp) {
   QpLocal& l = local(qp);
   l.way_version = 0;
   l.peer = nullptr;
+  l.held_ns = 0;
 }
 
 }  // namespace verbena::device

@@ -55,6 +55,34 @@ TEST_F(Ud, DropsWhatDoesNotFit) {
   EXPECT_FALSE(b->poll(*cb).valid);
 }
 
+// The link holds a datagram for a receiver that is late, gives up one that does not post, and then drops the next at once.
+TEST_F(Ud, ALateReceiveStillGetsTheDatagram) {
+  const Process::Wr send{.inline_data = "x", .dgid = gid, .dqpn = qb->context->qpn};
+  a->post(*qa, send);  // it has never posted
+  EXPECT_TRUE(a->poll(*ca).valid);
+  b->post_recv(*qb, {{mb.p, 4096, mb.key}});
+  a->post(*qa, send);
+  EXPECT_TRUE(a->wait(*ca).valid);
+  EXPECT_TRUE(b->wait(*cb).valid);
+  a->post(*qa, send);
+  EXPECT_FALSE(a->poll(*ca).valid);
+  b->post_recv(*qb, {{mb.p, 4096, mb.key}});
+  EXPECT_EQ(a->wait(*ca).opcode, CqeOpcode::req);
+  EXPECT_TRUE(b->wait(*cb).valid);
+  a->post(*qa, send);
+  EXPECT_FALSE(a->poll(*ca).valid);
+  EXPECT_TRUE(a->wait(*ca).valid);
+  a->post(*qa, send);
+  EXPECT_TRUE(a->poll(*ca).valid);
+  b->post_recv(*qb, {{mb.p, 4096, mb.key}});
+  EXPECT_FALSE(b->poll(*cb).valid);
+  a->post(*qa, send);
+  EXPECT_TRUE(a->poll(*ca).valid);
+  EXPECT_TRUE(b->wait(*cb).valid);
+  a->post(*qa, send);  // it posts again: worth waiting for
+  EXPECT_FALSE(a->poll(*ca).valid);
+}
+
 TEST_F(Ud, TooLongIsALocalLengthErrorAndSqe) {
   Memory ma = a->memory(8192);
   a->post(*qa, {.sges = {{ma.p, 4097, ma.key}}, .dgid = gid, .dqpn = qb->context->qpn});
