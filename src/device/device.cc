@@ -1,7 +1,10 @@
 #include "device/device.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <bitset>
+#include <cerrno>
 #include <cstdlib>
 #include <vector>
 
@@ -111,6 +114,19 @@ class AttachedDevice final : public Device {
     return commands_.memic.at(offset);
   }
 
+  void* map_operations(void* addr, std::size_t length, int flags, std::uint64_t offset) override {
+    std::lock_guard guard(commands_.mutex);
+    constexpr std::uint64_t window = command::kMemicBarBytes;
+    const std::uint64_t inside = offset - command::kMemicBarStart, op = inside / window - 1;
+    if (!commands_.memic.window || inside < window || op >= kMemoryOperations || length > window - inside % window) {
+      errno = EINVAL;
+      return MAP_FAILED;
+    }
+    return commands_.memic.operation_pages.map(addr, length, flags, commands_.memic.window,
+                                               static_cast<MemoryOperation>(op),
+                                               static_cast<std::uint32_t>(inside % window));
+  }
+
   void* sq_token(std::uint32_t qpn) override { return nic_->own_qp(qpn); }
   void* cq_token(std::uint32_t cqn) override { return nic_->own_cq(cqn); }
   void ring_sq(void* token) override { engine_.ring_sq(*static_cast<QpContext*>(token)); }
@@ -119,6 +135,7 @@ class AttachedDevice final : public Device {
   void step() override { engine_.step(); }
 
   void abandon_in_child() override {
+    commands_.memic.operation_pages.withdraw();
     engine_.abandon_in_child();
     nic_->abandon_in_child();
   }
@@ -138,6 +155,11 @@ class AttachedDevice final : public Device {
 };
 
 }  // namespace
+
+void* Device::map_operations(void* /*addr*/, std::size_t /*length*/, int /*flags*/, std::uint64_t /*offset*/) {
+  errno = EINVAL;
+  return MAP_FAILED;
+}
 
 Result<std::unique_ptr<Device>> Device::attach(const Profile& profile, const std::string& host, unsigned index) {
   auto nic = Nic::attach(config_of(profile, host, index));

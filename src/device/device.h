@@ -49,6 +49,10 @@ class Device {
   // What lies behind [offset, offset + length) of the BAR: device memory. Null: nothing that a program could map.
   virtual void* behind_bar(std::uint64_t /*offset*/, std::size_t /*length*/) { return nullptr; }
 
+  // Maps what lies behind [offset, offset + length) of the BAR where loads and stores are operations (MODIFY_MEMIC), as
+  // mmap(2): MAP_FAILED and errno.
+  virtual void* map_operations(void* addr, std::size_t length, int flags, std::uint64_t offset);
+
   // Doorbells. Tokens stay valid until the object is destroyed.
   virtual void* sq_token(std::uint32_t qpn) = 0;
   virtual void* cq_token(std::uint32_t cqn) = 0;

@@ -95,6 +95,7 @@ int query_caps(device::Device& device, const device::Profile& profile, Caps* cap
       caps->memic_bar_start = cap.template get<C::memic_bar_start_addr>();
       caps->memic_bar_size = cap.template get<C::memic_bar_size>();
       caps->max_memic = cap.template get<C::max_memic_size>();
+      caps->memic_operations = cap.template get<C::memic_operations>();
       caps->log_max_memic_alignment = cap.template get<C::log_max_memic_addr_alignment>();
     });
     if (error) return error;

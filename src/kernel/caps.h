@@ -18,7 +18,7 @@ struct Caps {
   std::uint32_t frequency_khz = 0;
   std::uint16_t vhca_id = 0;
   std::uint64_t memic_bar_start = 0;
-  std::uint32_t memic_bar_size = 0, max_memic = 0, log_max_memic_alignment = 0;
+  std::uint32_t memic_bar_size = 0, max_memic = 0, log_max_memic_alignment = 0, memic_operations = 0;
   // Packet pacing; no entries: the device does not pace.
   std::uint32_t min_rate_kbps = 0, max_rate_kbps = 0, rate_entries = 0;
   bool rates_of_users = false, rate_bursts = false, raw_ethernet = false;

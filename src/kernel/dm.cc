@@ -15,7 +15,29 @@
 
 namespace verbena::kernel {
 
+namespace {
+
+using ModifyIn = prm::ModifyMemicIn;
+constexpr std::uint16_t kGiveAddress = 0, kTakeAddress = 1;  // op_mod
+
+// Gives an operation its address in the BAR, or takes it. 0 or an errno.
+int modify_memic(File& file, const Dm& dm, std::uint16_t op_mod, std::uint8_t op, std::uint64_t* address) {
+  Command<ModifyIn, prm::ModifyMemicOut> command(prm::Opcode::modify_memic);
+  command.in().set<ModifyIn::op_mod>(op_mod).set<ModifyIn::memic_operation_type>(op);
+  command.in().set<ModifyIn::memic_start_addr>(dm.address);
+  if (int error = command.run(file.device())) return error;
+  *address = command.out().get<prm::ModifyMemicOut::memic_operation_addr>();
+  return 0;
+}
+
+}  // namespace
+
 int Dm::destroy(File& file) {
+  for (auto it = operations.begin(); it != operations.end(); it = operations.erase(it)) {
+    std::uint64_t address;
+    if (int error = modify_memic(file, *this, kTakeAddress, it->first, &address)) return error;
+    file.remove_mapping(it->second.offset);
+  }
   Command<prm::DeallocMemicIn, prm::DeallocMemicOut> command(prm::Opcode::dealloc_memic);
   command.in().set<prm::DeallocMemicIn::memic_start_addr>(address);
   command.in().set<prm::DeallocMemicIn::memic_size>(bytes);
@@ -128,11 +150,34 @@ constexpr AttrSpec kMapOpAttrs[] = {
     uverbs::out_attr(MLX5_IB_ATTR_DM_MAP_OP_ADDR_RESP_PAGE_INDEX, 2),
 };
 
-// The device performs no operation on load and store (memic_operations is 0).
+// An operation has one address for good: asked again, the same answer. 0 or an errno.
+int give_operation(File& file, Dm& dm, std::uint8_t op, Dm::Operation* operation) {
+  if (const auto it = dm.operations.find(op); it != dm.operations.end()) {
+    *operation = it->second;
+    return 0;
+  }
+  if (int error = modify_memic(file, dm, kGiveAddress, op, &operation->address)) return error;
+  std::uint16_t index = 0;
+  std::uint64_t page = operation->address & ~(kPageSize - 1);
+  if (!file.add_operations(page, dm.pages * kPageSize, &operation->offset, &index)) {
+    modify_memic(file, dm, kTakeAddress, op, &page);
+    return ENOMEM;
+  }
+  dm.operations[op] = *operation;
+  return 0;
+}
+
 int native_map_op(File& file, Request& request) {
   int error = 0;
-  const bool found = file.find<Dm>(request.handle(MLX5_IB_ATTR_DM_MAP_OP_ADDR_REQ_HANDLE), UVERBS_OBJECT_DM, &error);
-  return found ? EOPNOTSUPP : error;
+  Dm* dm = file.find<Dm>(request.handle(MLX5_IB_ATTR_DM_MAP_OP_ADDR_REQ_HANDLE), UVERBS_OBJECT_DM, &error);
+  if (!dm) return error;
+  const auto op = request.value<std::uint8_t>(MLX5_IB_ATTR_DM_MAP_OP_ADDR_REQ_OP);
+  if (op >= 32 || !(file.node().caps().memic_operations >> op & 1)) return EOPNOTSUPP;
+  Dm::Operation operation{};
+  if ((error = give_operation(file, *dm, op, &operation))) return error;
+  request.write(MLX5_IB_ATTR_DM_MAP_OP_ADDR_RESP_PAGE_INDEX, File::device_memory_index(operation.offset));
+  request.write(MLX5_IB_ATTR_DM_MAP_OP_ADDR_RESP_START_OFFSET, operation.address & (kPageSize - 1));
+  return 0;
 }
 
 // ---- regions ----

@@ -4,6 +4,8 @@
 
 #include <rdma/ib_user_ioctl_cmds.h>
 
+#include <map>
+
 #include "kernel/file.h"
 
 namespace verbena::kernel {
@@ -17,6 +19,13 @@ struct Dm : Object {
   std::uint32_t bytes = 0;    // as allocated
   std::uint32_t page = 0, pages = 0;
   std::uint64_t offset = 0;  // of its mapping
+
+  // An operation that a program asked for the addresses of.
+  struct Operation {
+    std::uint64_t address;  // in the BAR
+    std::uint64_t offset;   // of its mapping
+  };
+  std::map<std::uint8_t, Operation> operations;
 };
 
 }  // namespace verbena::kernel

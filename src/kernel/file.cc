@@ -388,11 +388,20 @@ std::uint64_t File::new_uar_offset() {
 std::uint64_t File::new_virtio_offset() { return mapping_offset(kVirtioCommand, next_virtio_++ & 0xffff); }
 
 bool File::add_device_memory(void* memory, std::size_t length, std::uint64_t* offset, std::uint16_t* index) {
+  return add_at_index({0, true, length, memory}, offset, index);
+}
+
+bool File::add_operations(std::uint64_t bar, std::size_t length, std::uint64_t* offset, std::uint16_t* index) {
+  return add_at_index({0, true, length, nullptr, bar}, offset, index);
+}
+
+bool File::add_at_index(Mapping mapping, std::uint64_t* offset, std::uint16_t* index) {
   for (unsigned tries = 0; tries <= 0xffff; ++tries) {
     *index = static_cast<std::uint16_t>(next_memory_++);
     *offset = mapping_offset(kDeviceMemoryCommand, *index);
     if (std::ranges::any_of(mappings_, [&](const Mapping& m) { return m.offset == *offset; })) continue;
-    mappings_.push_back({*offset, true, length, memory});
+    mapping.offset = *offset;
+    mappings_.push_back(mapping);
     return true;
   }
   return false;
@@ -410,7 +419,7 @@ int File::fill_page(std::uint64_t offset, const void* data, std::size_t length) 
 
 void* File::mmap(void* addr, std::size_t length, int prot, int flags, std::int64_t offset) {
   int error = 0;
-  void* memory = nullptr;
+  Mapping found{};
   if (dead()) {
     error = EIO;
   } else {
@@ -422,13 +431,15 @@ void* File::mmap(void* addr, std::size_t length, int prot, int flags, std::int64
     else if (!it->writable && (prot & PROT_WRITE))
       error = EPERM;
     else
-      memory = it->memory;
+      found = *it;
   }
   if (error) {
     errno = error;
     return MAP_FAILED;
   }
-  return memory ? map_again(memory, addr, length, prot, flags) : ::mmap(addr, length, prot, flags, memory_, offset);
+  if (found.bar) return device().map_operations(addr, length, flags, found.bar);
+  return found.memory ? map_again(found.memory, addr, length, prot, flags)
+                      : ::mmap(addr, length, prot, flags, memory_, offset);
 }
 
 }  // namespace verbena::kernel

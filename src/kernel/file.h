@@ -98,6 +98,8 @@ class File {
   void watch_devx(std::uint32_t handle, std::uint32_t number);
   // Makes device memory mappable: its offset in the file and its index in the command of such offsets. False: no index left.
   bool add_device_memory(void* memory, std::size_t length, std::uint64_t* offset, std::uint16_t* index);
+  // The same for the addresses of an operation, by the BAR address that the device gave them.
+  bool add_operations(std::uint64_t bar, std::size_t length, std::uint64_t* offset, std::uint16_t* index);
   static std::uint16_t device_memory_index(std::uint64_t offset);
   // The next free offset of a VAR object.
   std::uint64_t new_virtio_offset();
@@ -105,12 +107,15 @@ class File {
   int fill_page(std::uint64_t offset, const void* data, std::size_t length);
 
  private:
+  struct Mapping;
   void release_devx();
+  bool add_at_index(Mapping mapping, std::uint64_t* offset, std::uint16_t* index);
   struct Mapping {
     std::uint64_t offset;
     bool writable;
     std::size_t length = 4096;
     void* memory = nullptr;  // what is mapped, if that is not a page of the file
+    std::uint64_t bar = 0;   // or where in the BAR the operations are that are mapped
   };
   struct Watched {
     std::uint16_t cls;

@@ -234,6 +234,9 @@ struct TlsCap : Layout<0x100> {
 // On-chip memory (MEMIC, SW ICM): CapType::device_mem.
 struct DeviceMemCap : Layout<0x100> {
   using memic = Field<"memic", At{0x00, 31, 31}>;
+  // Which sizes of access the operations take, a bit for each power of two. The headers of Linux reserve these two.
+  using memic_increment_sizes = Field<"memic_increment_sizes", At{0x04, 31, 24}>;
+  using memic_test_and_set_sizes = Field<"memic_test_and_set_sizes", At{0x04, 15, 8}>;
   using log_min_memic_alloc_size = Field<"log_min_memic_alloc_size", At{0x04, 20, 16}>;
   using log_max_memic_addr_alignment = Field<"log_max_memic_addr_alignment", At{0x04, 7, 0}>;
   using memic_bar_start_addr = Field64<"memic_bar_start_addr", 0x8>;
@@ -251,8 +254,9 @@ struct DeviceMemCap : Layout<0x100> {
   using indirect_encap_sw_icm_start_address = Field64<"indirect_encap_sw_icm_start_address", 0x48>;
   using indirect_encap_icm_base = Field64<"indirect_encap_icm_base", 0x50>;
   using fields =
-      Fields<memic, log_min_memic_alloc_size, log_max_memic_addr_alignment, memic_bar_start_addr, memic_bar_size,
-             max_memic_size, steering_sw_icm_start_address, log_header_modify_sw_icm_size, log_sw_icm_alloc_granularity,
+      Fields<memic, memic_increment_sizes, memic_test_and_set_sizes, log_min_memic_alloc_size,
+             log_max_memic_addr_alignment, memic_bar_start_addr, memic_bar_size, max_memic_size,
+             steering_sw_icm_start_address, log_header_modify_sw_icm_size, log_sw_icm_alloc_granularity,
              log_steering_sw_icm_size, log_indirect_encap_sw_icm_size, log_header_modify_pattern_sw_icm_size,
              header_modify_sw_icm_start_address, header_modify_pattern_sw_icm_start_address, memic_operations,
              indirect_encap_sw_icm_start_address, indirect_encap_icm_base>;

@@ -20,7 +20,7 @@ MODULE_SECONDS = 150
 REQUIRED = """test_addr test_atomic test_cq test_cq_events test_cqex test_device test_fork test_mr test_pd
  test_parent_domain test_qp test_qpex test_relaxed_ordering test_shared_pd test_mlx5_query_port
  test_mlx5_huge_page test_mlx5_udp_sport test_mlx5_lag_affinity test_mlx5_uar test_mlx5_devx
- test_mlx5_var test_mlx5_pp test_mlx5_sched""".split()
+ test_mlx5_var test_mlx5_pp test_mlx5_sched test_mlx5_dm_ops""".split()
 # Left out everywhere: other vendors' devices, and machines with a CUDA GPU.
 OTHERS = {"test_efa_srd", "test_efadv", "test_cuda_dmabuf", "test_mlx5_cuda_umem", "test_mlx5_dmabuf"}
 QUICK = ["test_addr", "test_pd", "test_cq", "test_cq_events", "test_device", "test_qp"]

@@ -88,9 +88,36 @@ void device_memory_limits(World* w) {
   kind.type = MLX5DV_DM_TYPE_MEMIC;
   kind.comp_mask = 1;
   CHECK(!mlx5dv_alloc_dm(w->context, &attr, &kind) && errno == EINVAL);
-  ibv_dm* dm = alloc(w, 64);
-  CHECK(dm && !mlx5dv_dm_map_op_addr(dm, 0) && errno == EOPNOTSUPP);
-  CHECK(!ibv_free_dm(dm));
+}
+
+// Loads and stores on the addresses of operations, beside remote access to the same memory.
+void device_memory_operations(World* w) {
+  ibv_dm* dm = alloc(w, 5000);
+  CHECK(dm);
+  CHECK(!mlx5dv_dm_map_op_addr(dm, 2) && errno == EOPNOTSUPP);
+  CHECK(!mlx5dv_dm_map_op_addr(dm, 200) && errno == EOPNOTSUPP);
+  auto* add = static_cast<volatile std::uint64_t*>(mlx5dv_dm_map_op_addr(dm, 0));
+  auto* again = static_cast<volatile std::uint64_t*>(mlx5dv_dm_map_op_addr(dm, 0));
+  auto* set = static_cast<volatile std::uint64_t*>(mlx5dv_dm_map_op_addr(dm, 1));
+  CHECK(add && again && set && add != again);
+  const std::uint64_t start = 40;
+  CHECK(!ibv_memcpy_to_dm(dm, 4096, &start, sizeof start));
+  add[512] = 1;
+  again[512] = 1;
+  std::uint64_t value = 0;
+  CHECK(!ibv_memcpy_from_dm(&value, dm, 4096, sizeof value) && value == 42);
+  CHECK(set[512] == 42 && set[512] == ~std::uint64_t{0} && add[512] == ~std::uint64_t{0});
+  ibv_dm* other = alloc(w, 64);  // lies elsewhere, and so do its operations
+  CHECK(other);
+  auto* others = static_cast<volatile std::uint32_t*>(mlx5dv_dm_map_op_addr(other, 0));
+  CHECK(others);
+  others[0] = 7;
+  std::uint32_t small = 0;
+  CHECK(!ibv_memcpy_from_dm(&small, other, 0, sizeof small) && small == 7);
+  for (const volatile void* page : {static_cast<const volatile void*>(add), static_cast<const volatile void*>(again),
+                                    static_cast<const volatile void*>(set)})
+    CHECK(!munmap(const_cast<void*>(page), 8192));
+  CHECK(!ibv_free_dm(dm) && !ibv_free_dm(other));
 }
 
 void reserved_numbers(World* w) {
@@ -174,7 +201,8 @@ void not_there(World* w) {
   mlx5dv_vfio_context_attr vfio = {};
   errno = 0;
   CHECK(!mlx5dv_get_vfio_device_list(&vfio) && errno == EOPNOTSUPP);
-  CHECK(mlx5dv_vfio_get_events_fd(w->context) == EOPNOTSUPP || errno == EOPNOTSUPP);
+  errno = 0;
+  CHECK(mlx5dv_vfio_get_events_fd(w->context) == -1 && errno == EOPNOTSUPP);
 }
 
 }  // namespace
@@ -183,6 +211,7 @@ int main() {
   World w = open_devx();
   device_memory(&w);
   device_memory_limits(&w);
+  device_memory_operations(&w);
   reserved_numbers(&w);
   virtio_pages(&w);
   sharing(&w);

@@ -122,6 +122,9 @@ void device_memory_page(const prm::View<prm::HcaCapUnion>& page) {
   cap.set<DeviceMemCap::log_max_memic_addr_alignment>(kMemicMaxAlignment);
   cap.set<DeviceMemCap::memic_bar_start_addr>(kMemicBarStart).set<DeviceMemCap::memic_bar_size>(kMemicBarBytes);
   cap.set<DeviceMemCap::max_memic_size>(kMemicBytes);
+  cap.set<DeviceMemCap::memic_operations>(kMemicOperations);
+  cap.set<DeviceMemCap::memic_increment_sizes>(kMemicOperationSizes);
+  cap.set<DeviceMemCap::memic_test_and_set_sizes>(kMemicOperationSizes);
 }
 
 // Doorbell pages of virtio queues exist, the queues do not.

@@ -1,4 +1,4 @@
-// ALLOC_MEMIC, DEALLOC_MEMIC: the driver says where in the BAR, the device keeps account.
+// ALLOC_MEMIC, DEALLOC_MEMIC, MODIFY_MEMIC (addresses of operations): the driver says where in the BAR, the device keeps account.
 #include "device/command/memic.h"
 
 #include <cstring>
@@ -58,7 +58,7 @@ Outcome alloc_memic(State& state, const Call<prm::AllocMemicIn, prm::AllocMemicO
   if (!at) return refuse(Syndrome::memic_full);
   if (!memic.window && !(memic.window = static_cast<std::byte*>(state.nic.alloc_dma(kMemicBarBytes))))
     return refuse(Syndrome::memic_full);
-  memic.areas[at] = {size, 0};
+  memic.areas[at] = {size, 0, 0};
   memic.used += size;
   std::memset(memic.at(at), 0, size);
   call.out.set<prm::AllocMemicOut::memic_start_addr>(at);
@@ -70,9 +70,27 @@ Outcome dealloc_memic(State& state, const Call<prm::DeallocMemicIn, prm::Dealloc
   const auto it = state.memic.areas.find(call.in.get<In::memic_start_addr>());
   if (it == state.memic.areas.end() || it->second.bytes != call.in.get<In::memic_size>())
     return refuse(Syndrome::memic_missing);
-  if (it->second.uses) return refuse(Syndrome::memic_busy);
+  if (it->second.uses || it->second.operations) return refuse(Syndrome::memic_busy);
   state.memic.used -= it->second.bytes;
   state.memic.areas.erase(it);
+  return {};
+}
+
+Outcome modify_memic(State& state, const Call<prm::ModifyMemicIn, prm::ModifyMemicOut>& call) {
+  using In = prm::ModifyMemicIn;
+  constexpr unsigned alloc = 0, dealloc = 1;
+  const auto op_mod = call.in.get<In::op_mod>();
+  if (op_mod != alloc && op_mod != dealloc) return refuse(Syndrome::memic_op_mod);
+  const std::uint32_t op = call.in.get<In::memic_operation_type>();
+  if (op >= kMemoryOperations) return refuse(Syndrome::memic_operation);
+  const std::uint64_t address = call.in.get<In::memic_start_addr>();
+  const auto it = state.memic.areas.find(address);
+  if (it == state.memic.areas.end()) return refuse(Syndrome::memic_missing);
+  const bool has = it->second.operations >> op & 1;
+  if (has == (op_mod == alloc)) return refuse(Syndrome::memic_operation_state);
+  it->second.operations ^= 1u << op;
+  if (op_mod == alloc)
+    call.out.set<prm::ModifyMemicOut::memic_operation_addr>(Memic::operation_address(address, op));
   return {};
 }
 
@@ -82,6 +100,7 @@ void add_memic_commands(Registry& r) {
   using prm::Opcode;
   r.add<alloc_memic>(Opcode::alloc_memic, "ALLOC_MEMIC", 0, Access::privileged);
   r.add<dealloc_memic>(Opcode::dealloc_memic, "DEALLOC_MEMIC", 0, Access::privileged);
+  r.add<modify_memic>(Opcode::modify_memic, "MODIFY_MEMIC", 0, Access::privileged);
 }
 
 }  // namespace verbena::device::command

@@ -224,8 +224,11 @@
   X(0x120003, bad_param,      memic_alignment,       "log_memic_addr_alignment: above log_max_memic_addr_alignment") \
   X(0x120004, no_resources,   memic_full,            "memic_size: not that much free in this range, or above max_memic_size with what is allocated") \
   X(0x120005, bad_resource,   memic_missing,         "memic_start_addr/memic_size: no such allocation") \
-  X(0x120006, bad_res_state,  memic_busy,            "memic_start_addr: memory keys still lie in it") \
+  X(0x120006, bad_res_state,  memic_busy,            "memic_start_addr: memory keys still lie in it, or operations have addresses there") \
   X(0x120007, bad_resource,   mkey_memic,            "mkc.start_addr/len: not inside one allocation of device memory") \
+  X(0x120008, bad_param,      memic_op_mod,          "op_mod: 0 gives an operation its address, 1 takes it") \
+  X(0x120009, bad_param,      memic_operation,       "memic_operation_type: memic_operations does not have it") \
+  X(0x12000a, bad_res_state,  memic_operation_state, "memic_operation_type: the operation has its address already, or has none to take") \
   /* rates */ \
   X(0x160001, bad_index,      pp_index,              "rate_limit_index: 1 to packet_pacing_rate_table_size - 1") \
   X(0x160002, bad_param,      pp_rate,               "ctx.rate_limit: outside packet_pacing_min_rate and packet_pacing_max_rate") \

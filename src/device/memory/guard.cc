@@ -132,6 +132,7 @@ namespace verbena::device {
 namespace {
 
 std::atomic<FaultHook> fault_hook{nullptr};
+std::atomic<AccessHook> access_hook{nullptr};
 struct sigaction previous[NSIG];  // what was there when we came last
 struct sigaction first[NSIG];     // and the first time
 
@@ -180,6 +181,8 @@ void on_fault(int signal_number, siginfo_t* info, void* context) {
     regs[REG_RIP] = static_cast<greg_t>(reinterpret_cast<std::uintptr_t>(verbena_guarded_copy_end));
     return;
   }
+  const AccessHook access = access_hook.load(std::memory_order_acquire);
+  if (info->si_code > 0 && access != nullptr && access(address, context)) return;
   pass_on(signal_number, info, context);
 }
 
@@ -205,5 +208,6 @@ void ensure_guard() {
 }
 
 void set_fault_hook(FaultHook hook) { fault_hook.store(hook, std::memory_order_release); }
+void set_access_hook(AccessHook hook) { access_hook.store(hook, std::memory_order_release); }
 
 }  // namespace verbena::device

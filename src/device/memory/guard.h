@@ -1,7 +1,7 @@
 // Copies that survive unmapped memory: a fault inside guarded_copy() becomes its return value, not a signal.
 //
 // A handler for SIGSEGV and SIGBUS acts only when the instruction lies in the copy routine (or the address in
-// memory that is just being promoted); every other fault goes to the handler that was there before.
+// memory that is just being promoted, or in a page of operations); every other fault goes to the handler that was there before.
 // Threads: any.
 #pragma once
 
@@ -30,5 +30,8 @@ void ensure_guard();
 // Asked first about every fault that is not a guarded copy's; true: try the instruction again. Set once.
 using FaultHook = bool (*)(std::uintptr_t address);
 void set_fault_hook(FaultHook hook);
+// Asked last, with the interrupted thread's ucontext_t: true, it did what the instruction would have done. Set once.
+using AccessHook = bool (*)(std::uintptr_t address, void* context);
+void set_access_hook(AccessHook hook);
 
 }  // namespace verbena::device

@@ -118,7 +118,22 @@ TEST_F(GeneralTest, DeviceMemoryIsKeptAccountOf) {
     EXPECT_NE(r.run(*device_), Status::ok);
     EXPECT_EQ(r.syndrome(), why);
   }
+  const auto operation = [&](unsigned op_mod, unsigned op, std::uint64_t address) {
+    Request<prm::ModifyMemicIn, prm::ModifyMemicOut> r(Opcode::modify_memic);
+    r.in.set<prm::ModifyMemicIn::op_mod>(op_mod).set<prm::ModifyMemicIn::memic_operation_type>(op);
+    r.in.set<prm::ModifyMemicIn::memic_start_addr>(address);
+    return std::pair{r.run(*device_), r.syndrome()};
+  };
+  EXPECT_EQ(operation(2, 0, bar).second, Syndrome::memic_op_mod);
+  EXPECT_EQ(operation(0, 2, bar).second, Syndrome::memic_operation);
+  EXPECT_EQ(operation(0, 0, bar + 64).second, Syndrome::memic_missing);
+  EXPECT_EQ(operation(1, 0, bar).second, Syndrome::memic_operation_state);
+  EXPECT_EQ(operation(0, 0, bar).first, Status::ok);
+  EXPECT_EQ(operation(0, 0, bar).second, Syndrome::memic_operation_state);
   Request<prm::DeallocMemicIn, prm::DeallocMemicOut> free(Opcode::dealloc_memic);
+  free.in.set<prm::DeallocMemicIn::memic_start_addr>(bar).set<prm::DeallocMemicIn::memic_size>(4096);
+  EXPECT_EQ(free.run(*device_), Status::bad_res_state);
+  EXPECT_EQ(operation(1, 0, bar).first, Status::ok);
   free.in.set<prm::DeallocMemicIn::memic_start_addr>(bar).set<prm::DeallocMemicIn::memic_size>(64);
   EXPECT_EQ(free.run(*device_), Status::bad_resource);
   free.in.set<prm::DeallocMemicIn::memic_size>(4096);

@@ -1,0 +1,180 @@
+// Loads and stores that are operations: what instructions are recognised, and what the handler does for them.
+#include <gtest/gtest.h>
+#include <immintrin.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "device/memory/instruction.h"
+#include "device/memory/operation_pages.h"
+
+namespace verbena::device {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+TEST(Instruction, PlainMoves) {
+  struct Row {
+    Bytes code;
+    bool store;
+    unsigned bytes, number;
+  };
+  for (const Row& row : {
+           Row{{0x88, 0x0f}, true, 1, 1},                                    // mov [rdi], cl
+           Row{{0x66, 0x89, 0x0f}, true, 2, 1},                              // mov [rdi], cx
+           Row{{0x89, 0x4f, 0x04}, true, 4, 1},                              // mov [rdi+4], ecx
+           Row{{0x4c, 0x89, 0x84, 0xb7, 0, 1, 0, 0}, true, 8, 8},            // mov [rdi+rsi*4+256], r8
+           Row{{0x48, 0x8b, 0x05, 1, 2, 3, 4}, false, 8, 0},                 // mov rax, [rip+...]
+           Row{{0x8a, 0x04, 0x25, 0, 0, 0, 0}, false, 1, 0},                 // mov al, [0]
+           Row{{0xc7, 0x07, 5, 0, 0, 0}, true, 4, 0},                        // mov dword [rdi], 5
+           Row{{0x48, 0xc7, 0x47, 0x08, 0xff, 0xff, 0xff, 0xff}, true, 8, 0},  // mov qword [rdi+8], -1
+           Row{{0x0f, 0xb7, 0x16}, false, 2, 2},                             // movzx edx, word [rsi]
+           Row{{0x66, 0x0f, 0xd6, 0x07}, true, 8, 0},                        // movq [rdi], xmm0
+           Row{{0xc5, 0xfa, 0x7e, 0x0e}, false, 8, 1},                       // vmovq xmm1, [rsi]
+           Row{{0xc4, 0x61, 0x79, 0x7e, 0x07}, true, 4, 8},                  // vmovd [rdi], xmm8
+       }) {
+    const auto access = decode_access(row.code);
+    ASSERT_TRUE(access) << int{row.code[0]};
+    EXPECT_EQ(access->store, row.store);
+    EXPECT_EQ(access->bytes, row.bytes);
+    EXPECT_EQ(access->number, row.number);
+    EXPECT_EQ(access->length, row.code.size());
+    EXPECT_FALSE(decode_access(std::span(row.code).first(row.code.size() - 1)));
+  }
+  EXPECT_EQ(decode_access(Bytes{0x48, 0xc7, 0x07, 0xfe, 0xff, 0xff, 0xff})->immediate, ~std::uint64_t{1});
+}
+
+TEST(Instruction, OthersAreNotRecognised) {
+  for (const Bytes& code : {Bytes{0x01, 0x07},                    // add [rdi], eax
+                            Bytes{0xf0, 0x0f, 0xc1, 0x07},        // lock xadd [rdi], eax
+                            Bytes{0x87, 0x07},                    // xchg
+                            Bytes{0x0f, 0x11, 0x07},              // movups [rdi], xmm0
+                            Bytes{0xc5, 0xfe, 0x7f, 0x07},        // vmovdqu [rdi], ymm0
+                            Bytes{0xa4}, Bytes{0xf3, 0xa4},       // movsb
+                            Bytes{0x89, 0xc8},                    // no memory
+                            Bytes{0xc6, 0x4f, 0x01, 0x01, 0x00},  // not a MOV
+                            Bytes{}, Bytes(20, 0x66)})
+    EXPECT_FALSE(decode_access(code)) << code.size();
+}
+
+TEST(Instruction, RegisterAfterALoad) {
+  MemoryAccess access{.bytes = 1, .width = 1};
+  EXPECT_EQ(loaded(access, 0x1122334455667788, 0xff), 0x11223344556677ffu);
+  access.kind = MemoryAccess::Register::high_byte;
+  EXPECT_EQ(loaded(access, 0x1122334455667788, 0xff), 0x112233445566ff88u);
+  EXPECT_EQ(loaded({.bytes = 2, .width = 4, .sign_extend = true}, ~0ull, 0x8000), 0xffff8000u);
+  EXPECT_EQ(loaded({.bytes = 2, .width = 8, .sign_extend = true}, 0, 0x8000), 0xffffffffffff8000u);
+}
+
+class OperationPagesTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    memory_ = static_cast<std::byte*>(
+        mmap(nullptr, kOperationBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    increment_ = map(MemoryOperation::increment);
+    test_and_set_ = map(MemoryOperation::test_and_set);
+    ASSERT_NE(increment_, MAP_FAILED);
+    ASSERT_NE(test_and_set_, MAP_FAILED);
+  }
+  void TearDown() override {
+    munmap(memory_, kOperationBytes);
+    munmap(increment_, 8192);
+    munmap(test_and_set_, 8192);
+  }
+  char* map(MemoryOperation op) {
+    return static_cast<char*>(pages_.map(nullptr, 8192, MAP_SHARED, memory_, op, 4096));
+  }
+  template <class T>
+  T word(std::size_t at) const {
+    T value;
+    std::memcpy(&value, memory_ + 4096 + at, sizeof value);
+    return value;
+  }
+
+  std::byte* memory_ = nullptr;
+  char *increment_ = nullptr, *test_and_set_ = nullptr;
+  OperationPages pages_;
+};
+
+template <class T>
+volatile T& at(char* page, std::size_t offset) {
+  return *reinterpret_cast<volatile T*>(page + offset);
+}
+
+TEST_F(OperationPagesTest, StoresAddAndLoadsSet) {
+  at<std::uint8_t>(increment_, 3) = 5;
+  at<std::uint8_t>(increment_, 3) = 7;
+  EXPECT_EQ(word<std::uint8_t>(3), 12);
+  EXPECT_EQ(at<std::uint8_t>(increment_, 3), 12);
+  EXPECT_EQ(at<std::uint8_t>(test_and_set_, 3), 12);
+  EXPECT_EQ(at<std::uint8_t>(test_and_set_, 3), 0xff);
+  at<std::uint64_t>(increment_, 4096) = 1ull << 40;
+  at<std::uint64_t>(increment_, 4096) = ~0ull;
+  EXPECT_EQ(word<std::uint64_t>(4096), (1ull << 40) - 1);
+  EXPECT_EQ(at<std::uint64_t>(test_and_set_, 4096), (1ull << 40) - 1);
+  EXPECT_EQ(word<std::uint64_t>(4096), ~0ull);
+  at<std::int16_t>(increment_, 8) = -2;
+  EXPECT_EQ(at<std::int16_t>(test_and_set_, 8), -2);
+  const std::uint32_t source = 77;
+  std::uint32_t target = 0;
+  std::memcpy(increment_ + 16, &source, sizeof source);
+  std::memcpy(&target, test_and_set_ + 16, sizeof target);
+  EXPECT_EQ(target, 77u);
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(increment_ + 24), _mm_set_epi64x(1, 33));
+  const __m128i got = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(test_and_set_ + 24));
+  EXPECT_EQ(_mm_cvtsi128_si64(got), 33);
+  EXPECT_EQ(_mm_cvtsi128_si64(_mm_srli_si128(got, 8)), 0);
+}
+
+TEST_F(OperationPagesTest, AtomicAcrossThreads) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      for (int n = 0; n < 500; ++n) at<std::uint32_t>(increment_, 64) = 1;
+    });
+  for (auto& t : threads) t.join();
+  EXPECT_EQ(word<std::uint32_t>(64), 2000u);
+}
+
+TEST_F(OperationPagesTest, MovedAndUnmappedPages) {
+  char* moved = static_cast<char*>(mremap(increment_, 8192, 8192, MREMAP_MAYMOVE | MREMAP_FIXED,
+                                          mmap(nullptr, 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)));
+  ASSERT_NE(moved, MAP_FAILED);
+  at<std::uint32_t>(moved, 4096) = 9;
+  EXPECT_EQ(word<std::uint32_t>(4096), 9u);
+  increment_ = moved;
+}
+
+using OperationPagesDeathTest = OperationPagesTest;
+
+// By the signal; a sanitizer's own handler, the last in the chain, ends the process with a status instead.
+bool ended_by_the_fault(int status) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  if (WIFEXITED(status) && WEXITSTATUS(status) != 0) return true;
+#endif
+  return WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV;
+}
+
+TEST_F(OperationPagesDeathTest, EverythingElseIsAFault) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(__atomic_fetch_add(reinterpret_cast<int*>(increment_), 1, __ATOMIC_RELAXED), ended_by_the_fault, "");
+  EXPECT_EXIT(at<std::uint32_t>(increment_, 1) = 1, ended_by_the_fault, "");  // not aligned
+  EXPECT_EXIT(
+      {
+        pages_.withdraw();
+        at<std::uint32_t>(increment_, 0) = 1;
+      },
+      ended_by_the_fault, "");
+  EXPECT_EXIT(
+      {
+        mmap(increment_, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        at<std::uint32_t>(increment_, 0) = 1;
+      },
+      ended_by_the_fault, "");
+}
+
+}  // namespace
+}  // namespace verbena::device
