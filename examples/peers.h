@@ -62,6 +62,18 @@ class Peers {
   int fd_ = -1;
 };
 
+// Finds the other process and runs the example; an error of the device becomes a line and exit status 1.
+template <class Run>
+int main(int argc, char** argv, Run run) {
+  try {
+    run(Peers(argc, argv));
+    return 0;
+  } catch (const verbena::Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
+
 struct Address {
   ibv_gid gid;
   std::uint32_t index;  // of the GID, in this port's table

@@ -84,11 +84,4 @@ void run(const example::Peers& peers) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  try {
-    run(example::Peers(argc, argv));
-  } catch (const verbena::Error& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return example::main(argc, argv, run); }
