@@ -172,15 +172,21 @@ struct Array {
   static constexpr std::size_t bytes = L::size * Count;
 };
 
+// Arrays, not fold expressions: a capability page has over 256 members, which is as deep as clang nests a fold.
 template <class... F>
 struct Fields {
   static constexpr std::size_t count = sizeof...(F);
   template <class Other>
-  static constexpr bool has = (std::is_same_v<F, Other> || ...);
+  static constexpr bool has = [] {
+    for (const bool same : {false, std::is_same_v<F, Other>...}) {
+      if (same) return true;
+    }
+    return false;
+  }();
   // Calls visit.template operator()<F>() for each member, in order.
   template <class Visitor>
   static constexpr void each([[maybe_unused]] Visitor&& visit) {
-    (visit.template operator()<F>(), ...);
+    [[maybe_unused]] const bool in_order[] = {true, (visit.template operator()<F>(), true)...};
   }
 };
 
