@@ -4,6 +4,7 @@
 //   fault_passive sleeping   sleeps in a system call
 //   fault_passive spinning   spins on its own memory and calls nothing
 //   fault_passive guarded    sleeps, and neither side may look into the other's memory (another user, not dumpable)
+#include <dlfcn.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +37,11 @@ void fill(char* data, std::size_t bytes, unsigned seed) {
   for (std::size_t i = 0; i < bytes; ++i) data[i] = static_cast<char>(i * 7 + seed);
 }
 
-// Another user, with a run directory of its own.
+// Another user, with a run directory of its own. The libraries are loaded first: they may lie in a folder that is
+// closed to others (a clone below a home directory).
 void become_nobody() {
+  for (const char* library : {"libmlx5.so.1", "libverbena-nic.so"})
+    if (!dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) throw std::runtime_error(dlerror());
   if (setgid(kNobody) || setuid(kNobody)) throw std::runtime_error("setuid failed");
 }
 void own_run_directory(char* name) {
