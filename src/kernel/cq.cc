@@ -132,7 +132,7 @@ int destroy_cq(File& file, std::uint32_t handle, ib_uverbs_destroy_cq_resp* resp
   if ((error = cq->destroy(file))) return error;
   response->comp_events_reported = cq->reported.completions;
   response->async_events_reported = cq->reported.async;
-  file.objects().remove(handle);
+  file.remove(cq);
   return 0;
 }
 

@@ -26,7 +26,6 @@ struct DevxUmem : Object {
   int destroy(File& file) override;
 
   std::uint32_t id = 0;
-  std::uint64_t address = 0;
 };
 
 }  // namespace verbena::kernel

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -50,15 +49,13 @@ std::shared_ptr<DevxResultChannel> DevxResultChannel::create() {
   channel->user_ = ends[0];
   channel->writer_ = ends[1];
   channel->reader_ = fcntl(ends[0], F_DUPFD_CLOEXEC, 0);
-  struct stat st {};
-  if (channel->reader_ < 0 || fstat(ends[0], &st)) {
+  if (channel->reader_ < 0) {
     const int error = errno;
     channel.reset();
     errno = error;
     return nullptr;
   }
-  channel->dev_ = st.st_dev;
-  channel->ino_ = st.st_ino;
+  channel->id_ = file_id(ends[0]);
   if (setsockopt(ends[1], SOL_SOCKET, SO_SNDBUFFORCE, &kSocketBuffer, sizeof kSocketBuffer))
     setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &kSocketBuffer, sizeof kSocketBuffer);
   return channel;
@@ -73,11 +70,6 @@ int DevxResultChannel::take_user_fd() {
   int fd = user_;
   user_ = -1;
   return fd;
-}
-
-bool DevxResultChannel::is(int fd) const {
-  struct stat st {};
-  return fd >= 0 && !fstat(fd, &st) && st.st_dev == dev_ && st.st_ino == ino_;
 }
 
 std::size_t DevxResultChannel::unread_bytes() const {

@@ -5,8 +5,6 @@
 // Threads: any.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -26,7 +24,7 @@ class DevxEventChannel {
   static std::shared_ptr<DevxEventChannel> create(bool omit_data);
 
   int take_user_fd() { return pipe_->take_user_fd(); }
-  bool is(int fd) const { return pipe_->is(fd); }
+  const FileId& id() const { return pipe_->id(); }
   void deliver(std::uint64_t subscription, std::uint64_t cookie, std::span<const std::byte, kEqeBytes> eqe);
 
  private:
@@ -45,7 +43,7 @@ class DevxResultChannel {
   ~DevxResultChannel();
 
   int take_user_fd();
-  bool is(int fd) const;
+  const FileId& id() const { return id_; }
   // 0; EAGAIN: too much is unread already.
   int post(std::uint64_t wr_id, std::span<const std::byte> reply);
   // Whether a reply of that length may be asked for now: 0 or EAGAIN.
@@ -55,8 +53,7 @@ class DevxResultChannel {
   std::size_t unread_bytes() const;
 
   int user_ = -1, reader_ = -1, writer_ = -1;
-  ino_t ino_ = 0;
-  dev_t dev_ = 0;
+  FileId id_;
   std::mutex lock_;
 };
 

@@ -27,12 +27,8 @@ constexpr AttrSpec kCreateAttrs[] = {
 };
 
 std::uint64_t address_in_umem(File& file, std::uint32_t umem_id, std::uint64_t offset) {
-  for (std::uint32_t handle : file.objects().of_class(MLX5_IB_OBJECT_DEVX_UMEM)) {
-    int error = 0;
-    const auto* umem = file.find<DevxUmem>(handle, MLX5_IB_OBJECT_DEVX_UMEM, &error);
-    if (umem->id == umem_id) return umem->address + offset;
-  }
-  return 0;
+  const auto umem = file.umems().find(umem_id);
+  return umem == file.umems().end() ? 0 : umem->second + offset;
 }
 
 // Where the doorbell record of a new queue is, so that a program that only stores into memory is noticed.
@@ -66,10 +62,8 @@ int native_create(File& file, Request& request) {
   object->id = created_object(command.in(), command.out());
   object->undo = destroy_request(command.in(), object->id, uid);
   object->doorbell = doorbell_of(file, command.in(), object->id.kind);
-  const bool watched = object->doorbell != 0;
-  const std::uint32_t number = object->id.number;
+  if (object->doorbell) file.watch_devx(*object);
   const std::uint32_t handle = file.objects().add(std::move(object));
-  if (watched) file.watch_devx(handle, number);
   request.set_id(MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE, handle);
   return 0;
 }

@@ -14,7 +14,9 @@ namespace verbena::kernel {
 int DevxUmem::destroy(File& file) {
   Command<prm::DestroyUmemIn, prm::DestroyUmemOut> command(prm::Opcode::destroy_umem, file.context().uid);
   command.in().set<prm::DestroyUmemIn::umem_id>(id);
-  return command.run(file.device());
+  if (int error = command.run(file.device())) return error;
+  file.umems().erase(id);
+  return 0;
 }
 
 namespace {
@@ -85,7 +87,7 @@ int native_reg(File& file, Request& request) {
   if (int error = check_memory(address, length, writable)) return error;
   auto umem = std::make_unique<DevxUmem>();
   if (int error = create_umem(file, address, length, writable, log_page, &umem->id)) return error;
-  umem->address = address;
+  file.umems()[umem->id] = address;
   request.write(MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, umem->id);
   request.set_id(MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE, file.objects().add(std::move(umem)));
   return 0;

@@ -98,12 +98,11 @@ int alloc_memic(File& file, Request& request) {
   if (int error = allocate(file, request.value<std::uint32_t>(UVERBS_ATTR_ALLOC_DM_ALIGNMENT), *dm)) return error;
   const std::size_t mapped = dm->pages * kPageSize;
   void* memory = file.device().behind_bar(dm->address & ~(kPageSize - 1), mapped);
-  std::uint16_t index = 0;
-  if (!memory || !file.add_device_memory(memory, mapped, &dm->offset, &index)) {
+  if (!memory || !file.add_device_memory(memory, mapped, &dm->offset)) {
     dm->destroy(file);
     return ENOMEM;
   }
-  request.write(MLX5_IB_ATTR_ALLOC_DM_RESP_PAGE_INDEX, index);
+  request.write(MLX5_IB_ATTR_ALLOC_DM_RESP_PAGE_INDEX, File::device_memory_index(dm->offset));
   request.write(MLX5_IB_ATTR_ALLOC_DM_RESP_START_OFFSET, start_offset(*dm));
   request.set_id(UVERBS_ATTR_ALLOC_DM_HANDLE, file.objects().add(std::move(dm)));
   return 0;
@@ -157,9 +156,8 @@ int give_operation(File& file, Dm& dm, std::uint8_t op, Dm::Operation* operation
     return 0;
   }
   if (int error = modify_memic(file, dm, kGiveAddress, op, &operation->address)) return error;
-  std::uint16_t index = 0;
   std::uint64_t page = operation->address & ~(kPageSize - 1);
-  if (!file.add_operations(page, dm.pages * kPageSize, &operation->offset, &index)) {
+  if (!file.add_operations(page, dm.pages * kPageSize, &operation->offset)) {
     modify_memic(file, dm, kTakeAddress, op, &page);
     return ENOMEM;
   }

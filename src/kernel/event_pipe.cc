@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -29,15 +28,13 @@ std::shared_ptr<EventPipe> EventPipe::create(std::size_t record, Reading reading
   char path[64];
   std::snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
   pipe->reader_ = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  struct stat st {};
-  if (pipe->reader_ < 0 || fcntl(ends[1], F_SETFL, O_NONBLOCK | packets) || fstat(ends[0], &st)) {
+  if (pipe->reader_ < 0 || fcntl(ends[1], F_SETFL, O_NONBLOCK | packets)) {
     int error = errno;
     pipe.reset();
     errno = error;
     return nullptr;
   }
-  pipe->dev_ = st.st_dev;
-  pipe->ino_ = st.st_ino;
+  pipe->id_ = file_id(ends[0]);
   return pipe;
 }
 
@@ -50,11 +47,6 @@ int EventPipe::take_user_fd() {
   int fd = user_;
   user_ = -1;
   return fd;
-}
-
-bool EventPipe::is(int fd) const {
-  struct stat st {};
-  return fd >= 0 && !fstat(fd, &st) && st.st_dev == dev_ && st.st_ino == ino_;
 }
 
 bool EventPipe::write_one(const std::byte* record) {

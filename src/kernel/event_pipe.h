@@ -6,14 +6,14 @@
 // Threads: any.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <vector>
+
+#include "kernel/descriptors.h"
 
 namespace verbena::kernel {
 
@@ -28,8 +28,8 @@ class EventPipe {
 
   // The read end for the program, not yet closed by us: hand it out once.
   int take_user_fd();
-  // Whether `fd` is a read end of this pipe.
-  bool is(int fd) const;
+  // Of its read ends.
+  const FileId& id() const { return id_; }
 
   void post(const void* record);
   // How many records the program has not read yet.
@@ -44,8 +44,7 @@ class EventPipe {
 
   const std::size_t record_;
   int user_ = -1, reader_ = -1, writer_ = -1;
-  dev_t dev_ = 0;
-  ino_t ino_ = 0;
+  FileId id_;
   std::mutex lock_;
   std::deque<std::vector<std::byte>> backlog_;  // what the pipe had no room for
 };

@@ -3,7 +3,6 @@
 #include <rdma/ib_user_verbs.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <utility>
 
 namespace verbena::kernel {
@@ -28,12 +27,12 @@ EventCounts EventRegistry::remove(EventSource source, std::uint32_t number) {
 
 void EventRegistry::add_listener(std::shared_ptr<EventPipe> async) {
   std::lock_guard guard(lock_);
-  listeners_.push_back(std::move(async));
+  listeners_.insert(std::move(async));
 }
 
 void EventRegistry::remove_listener(const std::shared_ptr<EventPipe>& async) {
   std::lock_guard guard(lock_);
-  std::erase(listeners_, async);
+  listeners_.erase(async);
 }
 
 DevxSubscription::DevxSubscription(DevxSubscription&& other) noexcept
@@ -53,8 +52,9 @@ DevxSubscription::~DevxSubscription() {
 void EventRegistry::subscribe(std::vector<DevxSubscription> subscriptions) {
   std::lock_guard guard(lock_);
   for (DevxSubscription& s : subscriptions) {
-    const std::uint64_t where = key(s.event, s.affiliated, s.number);
-    subscriptions_.emplace(where, Subscribed{next_subscription_++, std::move(s)});
+    const SubscriptionKey where{key(s.event, s.affiliated, s.number), next_subscription_++};
+    for (const void* party : {s.owner, static_cast<const void*>(s.channel.get())}) of_party_.emplace(party, where);
+    subscriptions_.emplace(where, std::move(s));
   }
   has_subscriptions_.store(!subscriptions_.empty(), std::memory_order_release);
 }
@@ -62,13 +62,22 @@ void EventRegistry::subscribe(std::vector<DevxSubscription> subscriptions) {
 void EventRegistry::unsubscribe_object(const void* owner) {
   if (!has_subscriptions_.load(std::memory_order_acquire)) return;
   std::lock_guard guard(lock_);
-  std::erase_if(subscriptions_, [owner](const auto& entry) { return entry.second.what.owner == owner; });
-  has_subscriptions_.store(!subscriptions_.empty(), std::memory_order_release);
+  unsubscribe(owner);
 }
 
 void EventRegistry::unsubscribe_channel(const std::shared_ptr<DevxEventChannel>& channel) {
   std::lock_guard guard(lock_);
-  std::erase_if(subscriptions_, [&](const auto& entry) { return entry.second.what.channel == channel; });
+  unsubscribe(channel.get());
+}
+
+void EventRegistry::unsubscribe(const void* party) {
+  for (auto it = of_party_.lower_bound({party, {}}); it != of_party_.end() && it->first == party;) {
+    const auto s = subscriptions_.find(it->second);
+    const void* other = s->second.owner == party ? s->second.channel.get() : s->second.owner;
+    of_party_.erase({other, it->second});
+    subscriptions_.erase(s);
+    it = of_party_.erase(it);
+  }
   has_subscriptions_.store(!subscriptions_.empty(), std::memory_order_release);
 }
 
@@ -76,12 +85,12 @@ void EventRegistry::devx_event(std::uint16_t event, bool affiliated, EventSource
                                std::span<const std::byte, DevxEventChannel::kEqeBytes> eqe) {
   if (!has_subscriptions_.load(std::memory_order_acquire)) return;
   std::lock_guard guard(lock_);
-  const auto [first, last] = subscriptions_.equal_range(key(event, affiliated, affiliated ? number : 0));
-  for (auto it = first; it != last; ++it) {
-    const auto& [id, s] = it->second;
+  const std::uint64_t which = key(event, affiliated, affiliated ? number : 0);
+  for (auto it = subscriptions_.lower_bound({which, 0}); it != subscriptions_.end() && it->first.first == which; ++it) {
+    const DevxSubscription& s = it->second;
     if (affiliated && s.source != source) continue;
     if (s.eventfd < 0) {
-      s.channel->deliver(id, s.cookie, eqe);
+      s.channel->deliver(it->first.second, s.cookie, eqe);
       continue;
     }
     const std::uint64_t one = 1;

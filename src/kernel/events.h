@@ -6,8 +6,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -79,16 +81,15 @@ class EventRegistry {
 
   std::mutex lock_;
   Targets targets_[3];
-  std::vector<std::shared_ptr<EventPipe>> listeners_;
-  // By number and kind of event, so that an event finds its subscribers at once.
-  struct Subscribed {
-    std::uint64_t id;
-    DevxSubscription what;
-  };
+  std::set<std::shared_ptr<EventPipe>> listeners_;
+  // By kind of event, number of the object and age: an event finds its subscribers at once.
+  using SubscriptionKey = std::pair<std::uint64_t, std::uint64_t>;
   static std::uint64_t key(std::uint16_t event, bool affiliated, std::uint32_t number) {
     return std::uint64_t{event} << 40 | std::uint64_t{affiliated} << 32 | number;
   }
-  std::unordered_multimap<std::uint64_t, Subscribed> subscriptions_;
+  void unsubscribe(const void* party);
+  std::map<SubscriptionKey, DevxSubscription> subscriptions_;
+  std::set<std::pair<const void*, SubscriptionKey>> of_party_;  // those of an owner or a channel
   std::uint64_t next_subscription_ = 1;
   std::atomic<bool> has_subscriptions_{false};
 };

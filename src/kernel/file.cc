@@ -6,11 +6,9 @@
 #include <rdma/mlx5-abi.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <utility>
@@ -21,7 +19,6 @@
 #include "kernel/devx.h"
 #include "kernel/ib.h"
 #include "kernel/method.h"
-#include "kernel/qp.h"
 #include "prm/doorbell.h"
 
 namespace verbena::kernel {
@@ -47,39 +44,6 @@ constexpr std::uint16_t kReleaseOrder[] = {UVERBS_OBJECT_QP, UVERBS_OBJECT_MW, U
                                            MLX5_IB_OBJECT_DEVX_UMEM,
                                            MLX5_IB_OBJECT_UAR, UVERBS_OBJECT_PD};
 
-std::uint32_t number_of(const Object& object) {
-  if (object.cls == MLX5_IB_OBJECT_DEVX_OBJ) return static_cast<const DevxObject&>(object).id.number;
-  return object.cls == UVERBS_OBJECT_QP ? static_cast<const Qp&>(object).qpn : static_cast<const Cq&>(object).cqn;
-}
-
-// Whether the second word of the record (send counter, or what arms the CQ) changed since the last call. The program may
-// have unmapped it meanwhile.
-bool second_word_changed(std::uint64_t record, std::uint32_t* seen) {
-  std::uint32_t word = 0;
-  if (device::guarded_read(&word, reinterpret_cast<const void*>(record + 4), sizeof word) != 0) return false;
-  if (word == *seen) return false;
-  *seen = word;
-  return true;
-}
-
-// The same of a record in a UMEM, which the program may have unmapped since.
-bool record_changed(DevxObject& object) {
-  std::uint32_t word = object.seen_doorbell;
-  const iovec here{&word, sizeof word}, there{reinterpret_cast<void*>(object.doorbell + 4), sizeof word};
-  if (process_vm_readv(getpid(), &here, 1, &there, 1, 0) != sizeof word) return false;
-  return word != std::exchange(object.seen_doorbell, word);
-}
-
-bool record_changed(Object& object) {
-  if (object.cls == MLX5_IB_OBJECT_DEVX_OBJ) return record_changed(static_cast<DevxObject&>(object));
-  if (object.cls != UVERBS_OBJECT_QP) {
-    auto& cq = static_cast<Cq&>(object);
-    return second_word_changed(cq.doorbell, &cq.seen_arm);
-  }
-  auto& qp = static_cast<Qp&>(object);
-  return second_word_changed(qp.doorbell, &qp.seen_doorbell);
-}
-
 // A second mapping of shared memory that this process has mapped already.
 void* map_again(void* memory, void* addr, std::size_t length, int prot, int flags) {
   const bool fixed = flags & MAP_FIXED;
@@ -91,13 +55,6 @@ void* map_again(void* memory, void* addr, std::size_t length, int prot, int flag
   return MAP_FAILED;
 }
 
-bool is_send_queue(const Object& object) {
-  if (object.cls == UVERBS_OBJECT_QP) return true;
-  if (object.cls != MLX5_IB_OBJECT_DEVX_OBJ) return false;
-  const prm::Opcode kind = static_cast<const DevxObject&>(object).id.kind;
-  return kind == prm::Opcode::create_qp || kind == prm::Opcode::create_sq;
-}
-
 }  // namespace
 
 std::shared_ptr<File> File::open(std::shared_ptr<Node> node) {
@@ -107,12 +64,10 @@ std::shared_ptr<File> File::open(std::shared_ptr<Node> node) {
   std::shared_ptr<File> file(new File(std::move(node)));
   file->user_ = memfd_create(name, MFD_CLOEXEC);
   if (file->user_ < 0) return nullptr;
-  struct stat st {};
-  if (ftruncate(file->user_, kFileBytes) || fstat(file->user_, &st)) return nullptr;
+  if (ftruncate(file->user_, kFileBytes)) return nullptr;
   file->memory_ = fcntl(file->user_, F_DUPFD_CLOEXEC, 0);
   if (file->memory_ < 0) return nullptr;
-  file->dev_ = st.st_dev;
-  file->ino_ = st.st_ino;
+  file->id_ = file_id(file->user_);
   return file;
 }
 
@@ -121,8 +76,7 @@ std::shared_ptr<File> File::inherit(std::shared_ptr<Node> node, const File& pare
   if (!file) return nullptr;
   ::close(file->user_);
   file->user_ = -1;
-  file->dev_ = parents.dev_;
-  file->ino_ = parents.ino_;
+  file->id_ = parents.id_;
   file->context_ = parents.context_;
   file->context_.uid = 0;
   if (parents.context_.uid && create_uctx(*file, &file->context_.uid)) return nullptr;
@@ -133,13 +87,8 @@ std::shared_ptr<File> File::inherit(std::shared_ptr<Node> node, const File& pare
 File::~File() {
   for (int fd : {user_, memory_})
     if (fd >= 0) ::close(fd);
-  for (const UarPage& uar : uars_)
-    if (uar.words) ::munmap(uar.words, kPageSize);
-}
-
-bool File::is(int fd) const {
-  struct stat st {};
-  return fd >= 0 && !fstat(fd, &st) && st.st_dev == dev_ && st.st_ino == ino_;
+  for (const auto& [offset, words] : uars_)
+    if (words) ::munmap(words, kPageSize);
 }
 
 int File::take_user_fd() {
@@ -157,8 +106,13 @@ int File::ioctl(ib_uverbs_ioctl_hdr* request) {
 int File::destroy(Object* object) {
   if (object->users) return EBUSY;
   if (int error = object->destroy(*this)) return error;
-  objects_.remove(object->handle);
+  remove(object);
   return 0;
+}
+
+void File::remove(Object* object) {
+  watched_.remove(*object);
+  objects_.remove(object->handle);
 }
 
 void File::release() {
@@ -172,8 +126,8 @@ void File::release() {
       if (Object* object = objects_.find(handle, cls, &error)) destroy(object);
     }
   }
-  for (const auto& channel : devx_events_) node_->events().unsubscribe_channel(channel);
-  for (const auto& pipe : async_) node_->events().remove_listener(pipe);
+  for (const auto& [id, channel] : devx_events_) node_->events().unsubscribe_channel(channel);
+  for (const auto& [id, pipe] : async_) node_->events().remove_listener(pipe);
   if (context_.uid) destroy_uctx(*this);
 }
 
@@ -198,97 +152,75 @@ bool File::cqn_of(std::uint32_t handle, std::uint32_t* cqn) {
 }
 
 bool File::ring_all() {
-  std::vector<std::uint32_t> advanced;
+  if (dead()) return false;
   {
-    if (dead()) return false;
-    std::unique_lock guard(lock_, std::try_to_lock);
-    if (!guard) return false;  // a request is under way; the next look will do
-    for (std::uint32_t handle : objects_.of_class(UVERBS_OBJECT_QP)) {
-      int error = 0;
-      Qp* qp = find<Qp>(handle, UVERBS_OBJECT_QP, &error);
-      if (record_changed(*qp)) advanced.push_back(qp->qpn);
-    }
+    std::lock_guard guard(lock_);
+    if (!std::exchange(rings_all_, true))
+      for (std::uint32_t handle : objects_.of_class(UVERBS_OBJECT_QP)) watched_.add(*objects_.find(handle));
   }
-  for (std::uint32_t qpn : advanced)
-    if (void* token = device().sq_token(qpn)) device().ring_sq(token);
-  return !advanced.empty();
+  return serve_watched();
 }
 
-int File::watch(std::uint16_t cls, std::uint32_t number) {
+void File::made_queue(Object& qp) {
+  if (rings_all_) watched_.add(qp);
+}
+
+int File::watch(std::uint16_t cls, std::uint32_t handle) {
   if (dead()) return EIO;
   std::lock_guard guard(lock_);
-  for (std::uint32_t handle : objects_.of_class(cls)) {
-    int error = 0;
-    Object* object = objects_.find(handle, cls, &error);
-    if (!object || number_of(*object) != number) continue;
-    if (std::none_of(watched_.begin(), watched_.end(),
-                     [&](const Watched& w) { return w.cls == cls && w.handle == handle && w.number == number; }))
-      watched_.push_back({cls, handle, number});
-    watching_.store(true, std::memory_order_release);
-    return 0;
-  }
-  return EINVAL;
+  int error = 0;
+  Object* object = objects_.find(handle, cls, &error);
+  if (!object) return error;
+  watched_.add(*object);
+  watching_.store(true, std::memory_order_release);
+  return 0;
 }
 
-void File::watch_devx(std::uint32_t handle, std::uint32_t number) {
-  watched_.push_back({MLX5_IB_OBJECT_DEVX_OBJ, handle, number});
+void File::watch_devx(DevxObject& object) {
+  watched_.add(object);
   watching_.store(true, std::memory_order_release);
   new_watch_.store(true, std::memory_order_release);
 }
 
 bool File::serve_watched() {
-  std::vector<Ring> rings;
-  {
-    if (dead()) return false;
-    std::unique_lock guard(lock_, std::try_to_lock);
-    if (!guard) return false;  // a request is under way; the next look will do
-    look_at_records(&rings);
-    look_at_uars(&rings);
-    if (watched_.empty()) watching_.store(false, std::memory_order_release);
-  }
-  for (const Ring& ring : rings) {
-    if (ring.send) {
-      if (void* token = device().sq_token(ring.number)) device().ring_sq(token);
-    } else if (void* token = device().cq_token(ring.number)) {
-      device().arm_cq(token);
+  bool worked = false;
+  for (bool through = false; !through;) {
+    std::vector<WatchList::Ring> rings;
+    {
+      if (dead()) break;
+      std::unique_lock guard(lock_, std::try_to_lock);
+      if (!guard) break;  // a request is under way; the next look will do
+      through = watched_.look(&rings);
+      if (through) look_at_uars(&rings);
+      if (watched_.empty()) watching_.store(false, std::memory_order_release);
     }
+    for (const auto& [send, number] : rings) {
+      if (send) {
+        if (void* token = device().sq_token(number)) device().ring_sq(token);
+      } else if (void* token = device().cq_token(number)) {
+        device().arm_cq(token);
+      }
+    }
+    worked = worked || !rings.empty();
   }
-  return !rings.empty();
-}
-
-void File::look_at_records(std::vector<Ring>* rings) {
-  std::erase_if(watched_, [&](Watched& w) {
-    Object* object = objects_.find(w.handle);
-    if (!object || object->cls != w.cls || number_of(*object) != w.number) return true;
-    const bool send = is_send_queue(*object);
-    const bool changed = record_changed(*object);
-    if (changed) rings->push_back({send, w.number});
-    // A program writes the record, then the register: what the register says next is what we know already.
-    const bool before = std::exchange(w.armed_before, changed);
-    w.just_armed = !send && (changed || before);
-    return false;
-  });
+  return worked;
 }
 
 // A CQ may be armed twice with the same record, so the register is looked at too. It is emptied, so that the next store
 // shows whatever it says.
-void File::look_at_uars(std::vector<Ring>* rings) {
-  for (UarPage& uar : uars_) {
-    if (!uar.words) {
-      void* page = ::mmap(nullptr, kPageSize, PROT_READ | PROT_WRITE, MAP_SHARED, memory_, static_cast<off_t>(uar.offset));
+void File::look_at_uars(std::vector<WatchList::Ring>* rings) {
+  for (auto& [offset, words] : uars_) {
+    if (!words) {
+      void* page = ::mmap(nullptr, kPageSize, PROT_READ | PROT_WRITE, MAP_SHARED, memory_, static_cast<off_t>(offset));
       if (page == MAP_FAILED) continue;
-      uar.words = static_cast<std::uint64_t*>(page);
+      words = static_cast<std::uint64_t*>(page);
     }
-    std::atomic_ref<std::uint64_t> word(uar.words[prm::UarPage::cq_arm / sizeof(std::uint64_t)]);
+    std::atomic_ref<std::uint64_t> word(words[prm::UarPage::cq_arm / sizeof(std::uint64_t)]);
     if (!word.load(std::memory_order_relaxed)) continue;
     const std::uint64_t stored = word.exchange(0, std::memory_order_acq_rel);
     const prm::ConstView<prm::CqArmDoorbell> doorbell(reinterpret_cast<const std::byte*>(&stored));
     const std::uint32_t cqn = doorbell.get<prm::CqArmDoorbell::cqn>();
-    for (Watched& w : watched_) {
-      const Object* object = objects_.find(w.handle);
-      if (w.number != cqn || !object || is_send_queue(*object)) continue;
-      if (!std::exchange(w.just_armed, false)) rings->push_back({false, cqn});
-    }
+    if (watched_.register_is_news(cqn)) rings->push_back({false, cqn});
   }
 }
 
@@ -298,7 +230,7 @@ int File::make_channel() {
   auto pipe = EventPipe::create(sizeof(ib_uverbs_comp_event_desc));
   if (!pipe) return -1;
   int fd = pipe->take_user_fd();
-  channels_.push_back(std::move(pipe));
+  channels_.add(std::move(pipe));
   return fd;
 }
 
@@ -307,7 +239,8 @@ int File::make_async() {
   if (!pipe) return -1;
   int fd = pipe->take_user_fd();
   node_->events().add_listener(pipe);
-  async_.push_back(std::move(pipe));
+  if (!default_async_) default_async_ = pipe;
+  async_.add(std::move(pipe));
   return fd;
 }
 
@@ -315,7 +248,7 @@ int File::make_devx_events(bool omit_data) {
   auto channel = DevxEventChannel::create(omit_data);
   if (!channel) return -1;
   int fd = channel->take_user_fd();
-  devx_events_.push_back(std::move(channel));
+  devx_events_.add(std::move(channel));
   return fd;
 }
 
@@ -323,86 +256,57 @@ int File::make_devx_results() {
   auto channel = DevxResultChannel::create();
   if (!channel) return -1;
   int fd = channel->take_user_fd();
-  devx_results_.push_back(std::move(channel));
+  devx_results_.add(std::move(channel));
   return fd;
-}
-
-std::shared_ptr<DevxEventChannel> File::devx_events(int fd) const {
-  auto it = std::find_if(devx_events_.begin(), devx_events_.end(), [fd](const auto& c) { return c->is(fd); });
-  return it == devx_events_.end() ? nullptr : *it;
-}
-
-std::shared_ptr<DevxResultChannel> File::devx_results(int fd) const {
-  auto it = std::find_if(devx_results_.begin(), devx_results_.end(), [fd](const auto& c) { return c->is(fd); });
-  return it == devx_results_.end() ? nullptr : *it;
-}
-
-std::shared_ptr<EventPipe> File::channel(int fd) const {
-  auto it = std::find_if(channels_.begin(), channels_.end(), [fd](const auto& pipe) { return pipe->is(fd); });
-  return it == channels_.end() ? nullptr : *it;
-}
-
-std::shared_ptr<EventPipe> File::async(int fd) const {
-  auto it = std::find_if(async_.begin(), async_.end(), [fd](const auto& pipe) { return pipe->is(fd); });
-  return it == async_.end() ? nullptr : *it;
 }
 
 void File::forget_fd(int fd) {
   if (dead()) return;
+  const FileId id = file_id(fd);
   std::lock_guard guard(lock_);
   // Queues that still use the channel keep it alive.
-  std::erase_if(channels_, [fd](const auto& pipe) { return pipe->is(fd); });
-  std::erase_if(devx_results_, [fd](const auto& channel) { return channel->is(fd); });
-  if (const auto channel = devx_events(fd)) {
-    node_->events().unsubscribe_channel(channel);
-    std::erase(devx_events_, channel);
-  }
+  channels_.remove(id);
+  devx_results_.remove(id);
+  if (const auto channel = devx_events_.find(id)) node_->events().unsubscribe_channel(channel);
+  devx_events_.remove(id);
 }
 
 // ---- memory map ----
 
-void File::add_mapping(std::uint64_t offset, bool writable) { mappings_.push_back({offset, writable}); }
+void File::add_mapping(std::uint64_t offset, bool writable) { mappings_[offset] = {writable}; }
 
 void File::remove_mapping(std::uint64_t offset) {
-  std::erase_if(mappings_, [offset](const Mapping& m) { return m.offset == offset; });
+  mappings_.erase(offset);
   fallocate(memory_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), kPageSize);
 }
 
-void File::add_uar(std::uint64_t offset) {
-  add_mapping(offset, true);
-  uars_.push_back({offset});
+bool File::add_uar(std::uint64_t* offset) {
+  if (!add_at_index(kUarCommand, {true}, next_uar_, offset)) return false;
+  uars_[*offset] = nullptr;
+  return true;
 }
 
 void File::remove_uar(std::uint64_t offset) {
   remove_mapping(offset);
-  std::erase_if(uars_, [offset](const UarPage& uar) {
-    if (uar.offset == offset && uar.words) ::munmap(uar.words, kPageSize);
-    return uar.offset == offset;
-  });
+  const auto uar = uars_.find(offset);
+  if (uar->second) ::munmap(uar->second, kPageSize);
+  uars_.erase(uar);
 }
 
-std::uint64_t File::new_uar_offset() {
-  return mapping_offset(kUarCommand, next_uar_++ & 0xffff);
+bool File::add_virtio(std::uint64_t* offset) { return add_at_index(kVirtioCommand, {true}, next_virtio_, offset); }
+
+bool File::add_device_memory(void* memory, std::size_t length, std::uint64_t* offset) {
+  return add_at_index(kDeviceMemoryCommand, {true, length, memory}, next_memory_, offset);
 }
 
-std::uint64_t File::new_virtio_offset() { return mapping_offset(kVirtioCommand, next_virtio_++ & 0xffff); }
-
-bool File::add_device_memory(void* memory, std::size_t length, std::uint64_t* offset, std::uint16_t* index) {
-  return add_at_index({0, true, length, memory}, offset, index);
+bool File::add_operations(std::uint64_t bar, std::size_t length, std::uint64_t* offset) {
+  return add_at_index(kDeviceMemoryCommand, {true, length, nullptr, bar}, next_memory_, offset);
 }
 
-bool File::add_operations(std::uint64_t bar, std::size_t length, std::uint64_t* offset, std::uint16_t* index) {
-  return add_at_index({0, true, length, nullptr, bar}, offset, index);
-}
-
-bool File::add_at_index(Mapping mapping, std::uint64_t* offset, std::uint16_t* index) {
+bool File::add_at_index(std::uint64_t command, const Mapping& mapping, std::uint16_t& next, std::uint64_t* offset) {
   for (unsigned tries = 0; tries <= 0xffff; ++tries) {
-    *index = static_cast<std::uint16_t>(next_memory_++);
-    *offset = mapping_offset(kDeviceMemoryCommand, *index);
-    if (std::ranges::any_of(mappings_, [&](const Mapping& m) { return m.offset == *offset; })) continue;
-    mapping.offset = *offset;
-    mappings_.push_back(mapping);
-    return true;
+    *offset = mapping_offset(command, next++);
+    if (mappings_.try_emplace(*offset, mapping).second) return true;
   }
   return false;
 }
@@ -424,14 +328,13 @@ void* File::mmap(void* addr, std::size_t length, int prot, int flags, std::int64
     error = EIO;
   } else {
     std::lock_guard guard(lock_);
-    auto it = std::find_if(mappings_.begin(), mappings_.end(),
-                           [offset](const Mapping& m) { return m.offset == static_cast<std::uint64_t>(offset); });
-    if (!context_.ready || it == mappings_.end() || length != it->length || !(flags & MAP_SHARED))
+    const auto it = mappings_.find(static_cast<std::uint64_t>(offset));
+    if (!context_.ready || it == mappings_.end() || length != it->second.length || !(flags & MAP_SHARED))
       error = EINVAL;
-    else if (!it->writable && (prot & PROT_WRITE))
+    else if (!it->second.writable && (prot & PROT_WRITE))
       error = EPERM;
     else
-      found = *it;
+      found = it->second;
   }
   if (error) {
     errno = error;

@@ -7,10 +7,13 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <unordered_map>
 #include <vector>
 
+#include "kernel/descriptors.h"
 #include "kernel/node.h"
 #include "kernel/object.h"
+#include "kernel/watch.h"
 #include "uverbs/request.h"
 
 namespace verbena::kernel {
@@ -23,6 +26,8 @@ struct UserContext {
   std::uint64_t lib_caps = 0;
   std::uint32_t lag_turn = 0;  // QPs that were given a port of the bond so far
 };
+
+struct DevxObject;
 
 class File {
  public:
@@ -38,7 +43,7 @@ class File {
   // As mmap(2); MAP_FAILED and errno.
   void* mmap(void* addr, std::size_t length, int prot, int flags, std::int64_t offset);
   // Whether `fd` is this open file (a dup of it counts).
-  bool is(int fd) const;
+  bool is(int fd) const { return file_id(fd) == id_; }
   // A descriptor for the program; handed out once.
   int take_user_fd();
   // Lets go of a completion channel or event descriptor that is being closed.
@@ -47,10 +52,10 @@ class File {
   void release();
   // Number of the CQ behind a handle; false if there is none.
   bool cqn_of(std::uint32_t handle, std::uint32_t* cqn);
-  // Runs the device on every QP whose send doorbell record advanced since the last call. Returns whether one had.
+  // The same for all QPs of the verbs, those to come too, and looks at once. Returns whether one had work.
   bool ring_all();
-  // The program has the rings of this queue and writes its records by hand. 0, or EINVAL if there is no such queue.
-  int watch(std::uint16_t cls, std::uint32_t number);
+  // The program has the rings of this queue and writes its records by hand. 0, or an errno if there is no such queue.
+  int watch(std::uint16_t cls, std::uint32_t handle);
   bool watching() const { return watching_.load(std::memory_order_acquire) && !dead(); }
   // Runs the device on every watched queue whose doorbell or arm record changed. Returns whether one had.
   bool serve_watched();
@@ -71,85 +76,75 @@ class File {
   }
   // Destroys an object and frees its handle. EBUSY while others stand on it.
   int destroy(Object* object);
+  // Frees the handle of an object that is destroyed.
+  void remove(Object* object);
 
   // Makes a completion channel; its descriptor or -1 with errno.
   int make_channel();
   // Makes an asynchronous event descriptor; the first one is the default of objects that name none.
   int make_async();
   // Null: none such (EBADF).
-  std::shared_ptr<EventPipe> channel(int fd) const;
-  std::shared_ptr<EventPipe> async(int fd) const;
+  std::shared_ptr<EventPipe> channel(int fd) const { return channels_.find(fd); }
+  std::shared_ptr<EventPipe> async(int fd) const { return async_.find(fd); }
   // The same for the channels of DEVX.
   int make_devx_events(bool omit_data);
   int make_devx_results();
-  std::shared_ptr<DevxEventChannel> devx_events(int fd) const;
-  std::shared_ptr<DevxResultChannel> devx_results(int fd) const;
-  std::shared_ptr<EventPipe> default_async() const { return async_.empty() ? nullptr : async_.front(); }
+  std::shared_ptr<DevxEventChannel> devx_events(int fd) const { return devx_events_.find(fd); }
+  std::shared_ptr<DevxResultChannel> devx_results(int fd) const { return devx_results_.find(fd); }
+  const std::shared_ptr<EventPipe>& default_async() const { return default_async_; }
 
   // Makes [offset, offset + 4096) of the file mappable; `writable` says by whom it may be written.
   void add_mapping(std::uint64_t offset, bool writable);
   void remove_mapping(std::uint64_t offset);
-  // The same for the page of a UAR object, whose stores watched queues are told by.
-  void add_uar(std::uint64_t offset);
+  // The same for the page of a UAR object, whose stores watched queues are told by; here and below: at an offset that is
+  // free, false if none is.
+  bool add_uar(std::uint64_t* offset);
   void remove_uar(std::uint64_t offset);
-  // The next free offset of a UAR object.
-  std::uint64_t new_uar_offset();
+  // The same for the page of a VAR object.
+  bool add_virtio(std::uint64_t* offset);
   // A new queue of DEVX: nothing but its records tells that the program gave it work.
-  void watch_devx(std::uint32_t handle, std::uint32_t number);
-  // Makes device memory mappable: its offset in the file and its index in the command of such offsets. False: no index left.
-  bool add_device_memory(void* memory, std::size_t length, std::uint64_t* offset, std::uint16_t* index);
+  void watch_devx(DevxObject& object);
+  // A new QP of the verbs.
+  void made_queue(Object& qp);
+  // Where UMEMs lie, by number.
+  std::unordered_map<std::uint32_t, std::uint64_t>& umems() { return umems_; }
+  // Makes device memory mappable.
+  bool add_device_memory(void* memory, std::size_t length, std::uint64_t* offset);
   // The same for the addresses of an operation, by the BAR address that the device gave them.
-  bool add_operations(std::uint64_t bar, std::size_t length, std::uint64_t* offset, std::uint16_t* index);
+  bool add_operations(std::uint64_t bar, std::size_t length, std::uint64_t* offset);
+  // The index of such an offset, as programs are told it.
   static std::uint16_t device_memory_index(std::uint64_t offset);
-  // The next free offset of a VAR object.
-  std::uint64_t new_virtio_offset();
   // Writes initial content into a mappable page.
   int fill_page(std::uint64_t offset, const void* data, std::size_t length);
 
  private:
-  struct Mapping;
-  void release_devx();
-  bool add_at_index(Mapping mapping, std::uint64_t* offset, std::uint16_t* index);
   struct Mapping {
-    std::uint64_t offset;
     bool writable;
     std::size_t length = 4096;
     void* memory = nullptr;  // what is mapped, if that is not a page of the file
     std::uint64_t bar = 0;   // or where in the BAR the operations are that are mapped
   };
-  struct Watched {
-    std::uint16_t cls;
-    std::uint32_t handle, number;  // the number tells whether the handle still means the same queue
-    bool armed_before = false;     // the look before found its record changed
-    bool just_armed = false;       // CQ: that look or this one did, and its register has not been seen since
-  };
-  // Doorbell page of a UAR object; mapped by us when there are queues to watch.
-  struct UarPage {
-    std::uint64_t offset;
-    std::uint64_t* words = nullptr;
-  };
-  struct Ring {
-    bool send;
-    std::uint32_t number;
-  };
-  void look_at_records(std::vector<Ring>* rings);
-  void look_at_uars(std::vector<Ring>* rings);
+  void release_devx();
+  bool add_at_index(std::uint64_t command, const Mapping& mapping, std::uint16_t& next, std::uint64_t* offset);
+  void look_at_uars(std::vector<WatchList::Ring>* rings);
   explicit File(std::shared_ptr<Node> node) : node_(std::move(node)) {}
 
   std::shared_ptr<Node> node_;
   int user_ = -1, memory_ = -1;
-  dev_t dev_ = 0;
-  ino_t ino_ = 0;
+  FileId id_;
   std::mutex lock_;
   UserContext context_;
   HandleTable objects_;
-  std::vector<std::shared_ptr<EventPipe>> channels_, async_;
-  std::vector<std::shared_ptr<DevxEventChannel>> devx_events_;
-  std::vector<std::shared_ptr<DevxResultChannel>> devx_results_;
-  std::vector<Mapping> mappings_;
-  std::vector<Watched> watched_;
-  std::vector<UarPage> uars_;
-  std::uint32_t next_uar_ = 0, next_memory_ = 0, next_virtio_ = 0;
+  Descriptors<EventPipe> channels_, async_;
+  std::shared_ptr<EventPipe> default_async_;
+  Descriptors<DevxEventChannel> devx_events_;
+  Descriptors<DevxResultChannel> devx_results_;
+  std::unordered_map<std::uint64_t, Mapping> mappings_;      // by offset
+  std::unordered_map<std::uint64_t, std::uint64_t*> uars_;   // by offset; null until there are queues to watch
+  std::unordered_map<std::uint32_t, std::uint64_t> umems_;
+  std::uint16_t next_uar_ = 0, next_memory_ = 0, next_virtio_ = 0;
+  WatchList watched_;
+  bool rings_all_ = false;  // all QPs of the verbs are in it
   std::atomic<bool> watching_{false}, new_watch_{false}, dead_{false};
 };
 

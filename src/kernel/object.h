@@ -27,6 +27,8 @@ struct Object {
   const std::uint16_t cls;  // UVERBS_OBJECT_*
   std::uint32_t handle = ~0u;
   std::uint32_t users = 0;
+  static constexpr std::uint32_t kNotWatched = ~0u;
+  std::uint32_t watched = kNotWatched;  // its place in the File's WatchList
 };
 
 // One number space for all classes of a File, lowest free number first, as the kernel's.

@@ -174,6 +174,7 @@ int create_qp(File& file, QpParams& params, const Udata& driver, Qp** out) {
   driver.write(response);
   *out = qp.get();
   file.objects().add(std::move(qp));
+  file.made_queue(**out);
   return 0;
 }
 
@@ -236,7 +237,7 @@ int destroy_qp(File& file, std::uint32_t handle, ib_uverbs_destroy_qp_resp* resp
   if (qp->users || !qp->groups.empty()) return EBUSY;
   if ((error = qp->destroy(file))) return error;
   response->events_reported = qp->reported.async;
-  file.objects().remove(handle);
+  file.remove(qp);
   return 0;
 }
 

@@ -124,7 +124,7 @@ int destroy_srq(File& file, std::uint32_t handle, ib_uverbs_destroy_srq_resp* re
   if (srq->users) return EBUSY;
   if ((error = srq->destroy(file))) return error;
   response->events_reported = srq->reported.async;
-  file.objects().remove(handle);
+  file.remove(srq);
   return 0;
 }
 

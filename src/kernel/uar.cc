@@ -15,12 +15,16 @@
 namespace verbena::kernel {
 namespace {
 
+int dealloc(File& file, std::uint32_t page) {
+  Command<prm::DeallocUarIn, prm::DeallocUarOut> command(prm::Opcode::dealloc_uar);
+  command.in().set<prm::DeallocUarIn::uar>(page);
+  return command.run(file.device());
+}
+
 struct Uar : Object {
   Uar() : Object(MLX5_IB_OBJECT_UAR) {}
   int destroy(File& file) override {
-    Command<prm::DeallocUarIn, prm::DeallocUarOut> command(prm::Opcode::dealloc_uar);
-    command.in().set<prm::DeallocUarIn::uar>(page_id);
-    if (int error = command.run(file.device())) return error;
+    if (int error = dealloc(file, page_id)) return error;
     file.remove_uar(offset);
     return 0;
   }
@@ -43,8 +47,10 @@ int native_alloc(File& file, Request& request) {
   if (int error = command.run(file.device())) return error;
   auto uar = std::make_unique<Uar>();
   uar->page_id = command.out().get<prm::AllocUarOut::uar>();
-  uar->offset = file.new_uar_offset();
-  file.add_uar(uar->offset);
+  if (!file.add_uar(&uar->offset)) {
+    dealloc(file, uar->page_id);
+    return ENOMEM;
+  }
   request.write(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, uar->offset);
   request.write(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, static_cast<std::uint32_t>(kPageSize));
   request.write(MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, uar->page_id);

@@ -34,8 +34,10 @@ int native_alloc(File& file, Request& request) {
   if (!page) return ENOSPC;
   auto var = std::make_unique<Var>();
   var->page = *page;
-  var->offset = file.new_virtio_offset();
-  file.add_mapping(var->offset, true);
+  if (!file.add_virtio(&var->offset)) {
+    file.node().virtio_pages().give_back(*page, 1);
+    return ENOMEM;
+  }
   request.write(MLX5_IB_ATTR_VAR_OBJ_ALLOC_MMAP_OFFSET, var->offset);
   request.write(MLX5_IB_ATTR_VAR_OBJ_ALLOC_MMAP_LENGTH, static_cast<std::uint32_t>(kPageSize));
   request.write(MLX5_IB_ATTR_VAR_OBJ_ALLOC_PAGE_ID, var->page);

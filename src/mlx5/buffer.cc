@@ -150,43 +150,43 @@ void release(Context* context, DoorbellRecord* record) {
 
 __be32* DoorbellPages::take(Context* context) {
   std::lock_guard guard(mutex_);
-  for (Page& page : pages_) {
-    if (!page.free_mask) continue;
-    const int index = std::countr_zero(page.free_mask);
-    page.free_mask &= page.free_mask - 1;
-    auto* record = reinterpret_cast<__be32*>(page.data + index * Heap::kSmallest);
-    record[0] = record[1] = 0;
-    return record;
+  if (with_room_.empty()) {
+    auto* data = static_cast<char*>(context->allocators.alloc(Heap::kPage, context->allocators.data));
+    if (!data) {
+      errno = ENOMEM;
+      return nullptr;
+    }
+    pages_[data] = ~std::uint64_t{0};
+    with_room_.insert(data);
   }
-  auto* data = static_cast<char*>(context->allocators.alloc(Heap::kPage, context->allocators.data));
-  if (!data) {
-    errno = ENOMEM;
-    return nullptr;
-  }
-  std::memset(data, 0, Heap::kPage);
-  pages_.push_back({data, ~std::uint64_t{1}});
-  return reinterpret_cast<__be32*>(data);
+  char* data = *with_room_.begin();
+  std::uint64_t& free = pages_[data];
+  auto* record = reinterpret_cast<__be32*>(data + std::countr_zero(free) * Heap::kSmallest);
+  free &= free - 1;
+  if (!free) with_room_.erase(data);
+  record[0] = record[1] = 0;
+  return record;
 }
 
 void DoorbellPages::give(Context* context, __be32* record) {
   auto* at = reinterpret_cast<char*>(record);
   std::lock_guard guard(mutex_);
-  for (std::size_t i = 0; i < pages_.size(); ++i) {
-    Page& page = pages_[i];
-    if (at < page.data || at >= page.data + Heap::kPage) continue;
-    page.free_mask |= std::uint64_t{1} << ((at - page.data) / Heap::kSmallest);
-    if (!~page.free_mask) {
-      context->allocators.free(page.data, context->allocators.data);
-      pages_.erase(pages_.begin() + static_cast<std::ptrdiff_t>(i));
-    }
-    return;
-  }
+  auto page = pages_.upper_bound(at);
+  if (page == pages_.begin()) return;
+  --page;
+  page->second |= std::uint64_t{1} << ((at - page->first) / Heap::kSmallest);
+  with_room_.insert(page->first);
+  if (~page->second) return;
+  context->allocators.free(page->first, context->allocators.data);
+  with_room_.erase(page->first);
+  pages_.erase(page);
 }
 
 void DoorbellPages::clear(Context* context) {
   std::lock_guard guard(mutex_);
-  for (Page& page : pages_) context->allocators.free(page.data, context->allocators.data);
+  for (const auto& [data, free] : pages_) context->allocators.free(data, context->allocators.data);
   pages_.clear();
+  with_room_.clear();
 }
 
 }  // namespace verbena::mlx5

@@ -8,8 +8,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <mutex>
-#include <vector>
+#include <set>
 
 namespace verbena::mlx5 {
 
@@ -55,12 +56,9 @@ class DoorbellPages {
   void clear(Context* context);  // at close: returns every page
 
  private:
-  struct Page {
-    char* data;
-    std::uint64_t free_mask;
-  };
   std::mutex mutex_;
-  std::vector<Page> pages_;
+  std::map<char*, std::uint64_t> pages_;  // the records of each that are free
+  std::set<char*> with_room_;             // those that have one
 };
 
 }  // namespace verbena::mlx5

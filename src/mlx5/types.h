@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <deque>
 #include <mutex>
 #include <vector>
 
@@ -236,7 +237,8 @@ struct Context : verbs::Context {
   std::mutex uar_mutex;
   Uar* nc_uar = nullptr;
   void* cq_uar = nullptr;
-  std::vector<Uar*> dedicated_free, shared_uars, thread_free, all_uars;
+  std::deque<Uar*> dedicated_free, shared_uars, thread_free;
+  std::vector<Uar*> all_uars;
   unsigned dedicated_count = 0, shared_count = 0;
   std::vector<Uar> static_regs;
 

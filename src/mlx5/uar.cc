@@ -55,7 +55,7 @@ Uar* allocate_page(Context* context, mlx5_ib_uapi_uar_alloc_type type) {
 }
 
 // Splits a fresh page into its registers and puts them on `list`.
-void add_registers(Context* context, Uar* first, std::vector<Uar*>& list) {
+void add_registers(Context* context, Uar* first, std::deque<Uar*>& list) {
   const unsigned per_page = std::max(context->caps.num_uars_per_page, 1u) * kUsableRegsPerUar;
   for (unsigned i = 0; i < per_page; ++i) {
     Uar* uar = first;
@@ -152,7 +152,7 @@ Uar* take_qp_uar(Context* context) {
     return nullptr;
   if (!context->dedicated_free.empty()) {
     Uar* uar = context->dedicated_free.front();
-    context->dedicated_free.erase(context->dedicated_free.begin());
+    context->dedicated_free.pop_front();
     return uar;
   }
   if (context->shared_count < context->total_bfregs - context->low_latency_bfregs && !add_qp_page(context, false))
@@ -181,7 +181,7 @@ Uar* take_thread_uar(Context* context) {
     add_registers(context, page, context->thread_free);
   }
   Uar* uar = context->thread_free.front();
-  context->thread_free.erase(context->thread_free.begin());
+  context->thread_free.pop_front();
   return uar;
 }
 

@@ -167,16 +167,16 @@ bool ring_all(int fd) {
   return file && file->ring_all();
 }
 
-int watch(int fd, std::uint16_t cls, std::uint32_t number) {
+int watch(int fd, std::uint16_t cls, std::uint32_t handle) {
   auto file = Runtime::get().file(fd);
   if (!file) return EBADF;
-  int error = file->watch(cls, number);
+  int error = file->watch(cls, handle);
   if (!error) Watcher::get().watch(file);
   return error;
 }
 
-int watch_sq(int fd, std::uint32_t qpn) { return watch(fd, UVERBS_OBJECT_QP, qpn); }
-int watch_cq(int fd, std::uint32_t cqn) { return watch(fd, UVERBS_OBJECT_CQ, cqn); }
+int watch_sq(int fd, std::uint32_t handle) { return watch(fd, UVERBS_OBJECT_QP, handle); }
+int watch_cq(int fd, std::uint32_t handle) { return watch(fd, UVERBS_OBJECT_CQ, handle); }
 
 const std::uint32_t* pending(int fd) {
   static const std::uint32_t never = 0;

@@ -83,8 +83,8 @@ struct Backend {
 
   // The program was given the rings of this send queue (or CQ) and may write WQEs, doorbell and arm records by hand:
   // a thread looks at the records from now on, and so does step(). Until the object is destroyed. 0 or an errno.
-  int (*watch_sq)(int fd, std::uint32_t qpn);
-  int (*watch_cq)(int fd, std::uint32_t cqn);
+  int (*watch_sq)(int fd, std::uint32_t handle);
+  int (*watch_cq)(int fd, std::uint32_t handle);
 };
 
 // Real system calls on the host's own /dev/infiniband.

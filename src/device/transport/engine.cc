@@ -126,10 +126,13 @@ void Engine::registered(std::uint64_t va, std::uint64_t length) {
 void Engine::unregistered(std::uint64_t va, std::uint64_t length) { impl_->promoter.unregistered(va, length); }
 
 // ---- life of a QP ----
+//
+// Lists of QPs keep what they have of one that is reset or removed: whoever comes to it finds that it means nothing any
+// more.
 
 void Engine::reset(QpContext& qp, QpState state) {
   impl_->start_helper();
-  impl_->forget(qp);
+  impl_->shaping.forget(impl_->nic().index_of(qp));
   SharedGuard sq(qp.sq_lock, impl_->me());
   SharedGuard rx(qp.rx_lock, impl_->me());
   qp.state.store(static_cast<std::uint32_t>(state), std::memory_order_release);
@@ -205,8 +208,9 @@ void Engine::remove(QpContext& qp) {
     SharedGuard sq(qp.sq_lock, impl_->me());
     SharedGuard rx(qp.rx_lock, impl_->me());
     qp.state.store(static_cast<std::uint32_t>(QpState::rst), std::memory_order_release);
+    impl_->local(qp).failed_listed.store(false);
   }
-  impl_->forget(qp);
+  impl_->shaping.forget(impl_->nic().index_of(qp));
 }
 
 // ---- queues ----

@@ -85,7 +85,6 @@ class Engine::Impl {
   void arm_timer(QpContext& qp, std::uint64_t delay_ns, TimerKind kind);
   // The peer has posted enough receives to make it worth trying before the RNR timer ends.
   bool receiver_ready(const QpContext& qp, QpLocal& local);
-  void forget(QpContext& qp);
   void list_failed(QpContext& qp);
   void invalidate_way(QpContext& qp);
   // With sq_lock held: what holds the QP's packets back has changed.
@@ -123,6 +122,11 @@ class Engine::Impl {
   void set_pending(std::uint32_t bits) { slice().header.pending.fetch_or(bits, std::memory_order_seq_cst); }
   void clear_pending(std::uint32_t bits) { slice().header.pending.fetch_and(~bits, std::memory_order_seq_cst); }
 
+  // A QP in the error state; of another generation, the entry means nothing any more.
+  struct Failed {
+    std::uint32_t index;
+    std::uint32_t generation;
+  };
   struct Timer {
     std::uint64_t at;
     std::uint32_t index;
@@ -145,7 +149,7 @@ class Engine::Impl {
   std::uint64_t turns_at_ = ~0ull;  // earliest of timers_ that is for turns
   static constexpr std::uint32_t kTurns = ~0u;  // in place of a QP's index
   std::deque<std::uint32_t> work_;
-  std::vector<std::uint32_t> failed_;
+  std::deque<Failed> failed_;
   std::vector<std::uint32_t> rnr_waiters_;
   std::atomic<std::uint32_t> rnr_count_{0};
   std::uint64_t receivers_seen_ns_ = 0;

@@ -6,6 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "device/transport/clock.h"
 #include "device/transport/impl.h"
 
@@ -13,6 +15,7 @@ namespace verbena::device {
 
 namespace {
 constexpr std::uint64_t kFailedCheckNs = 10'000;
+constexpr std::size_t kFailedChecks = 64;  // QPs of one look
 constexpr std::uint64_t kReceiverCheckNs = 500;
 constexpr std::uint64_t kNever = ~0ull;
 constexpr int kTurnRounds = 64;
@@ -102,23 +105,10 @@ void Engine::Impl::list_failed(QpContext& qp) {
   if (local(qp).failed_listed.exchange(true)) return;
   {
     std::lock_guard guard(mutex_);
-    failed_.push_back(nic_.index_of(qp));
+    failed_.push_back({nic_.index_of(qp), qp.generation.load()});
   }
   set_pending(kPendingError);
   if (slice().header.helper_sleeps.load() != 0) wake_helper(nic_.self());
-}
-
-void Engine::Impl::forget(QpContext& qp) {
-  const std::uint32_t index = nic_.index_of(qp);
-  std::lock_guard guard(mutex_);
-  std::erase(work_, index);
-  std::erase(failed_, index);
-  std::erase(rnr_waiters_, index);
-  shaping.forget(index);
-  rnr_count_.store(static_cast<std::uint32_t>(rnr_waiters_.size()));
-  qp.sq_flags.fetch_and(~kSqQueued);
-  local(qp).failed_listed.store(false);
-  if (failed_.empty()) clear_pending(kPendingError);
 }
 
 void Engine::Impl::run_timers() {
@@ -203,36 +193,35 @@ void Engine::Impl::run_work() {
   }
 }
 
-// Receive WQEs posted to a QP in the error state come without a doorbell: look for them.
+// Receive WQEs posted to a QP in the error state come without a doorbell: look for them, in a few QPs at a time.
 void Engine::Impl::check_failed() {
   const std::uint64_t now = device_clock();
   if (now - failed_checked_ns_ < kFailedCheckNs) return;
   failed_checked_ns_ = now;
-  std::vector<std::uint32_t> list;
+  std::vector<Failed> list;
   {
     std::lock_guard guard(mutex_);
-    list = failed_;
-    if (failed_.empty()) clear_pending(kPendingError);  // somebody else set the bit
+    const auto end = failed_.begin() + static_cast<std::ptrdiff_t>(std::min(kFailedChecks, failed_.size()));
+    list.assign(failed_.begin(), end);
+    failed_.erase(failed_.begin(), end);
   }
-  for (const std::uint32_t index : list) {
-    QpContext& qp = slice().qps[index];
-    bool done = !Nic::in_use(qp);
-    if (!done) {
-      Deferred deferred(&nic_.self());
-      SharedGuard sq(qp.sq_lock, me());
-      SharedGuard rx(qp.rx_lock, me());
-      done = static_cast<QpState>(qp.state.load()) != QpState::err;
-      if (!done) {
-        Responder(nic_, nic_.self(), qp, me(), deferred).flush();
-        flush_sq(qp, deferred);
-      }
+  std::erase_if(list, [this](const Failed& f) {
+    QpContext& qp = slice().qps[f.index];
+    if (qp.generation.load() != f.generation || !Nic::in_use(qp)) return true;
+    Deferred deferred(&nic_.self());
+    SharedGuard sq(qp.sq_lock, me());
+    SharedGuard rx(qp.rx_lock, me());
+    if (static_cast<QpState>(qp.state.load()) != QpState::err) {
+      local(qp).failed_listed.store(false);
+      return true;
     }
-    if (!done) continue;
-    std::lock_guard guard(mutex_);
-    std::erase(failed_, index);
-    local(qp).failed_listed.store(false);
-    if (failed_.empty()) clear_pending(kPendingError);
-  }
+    Responder(nic_, nic_.self(), qp, me(), deferred).flush();
+    flush_sq(qp, deferred);
+    return false;
+  });
+  std::lock_guard guard(mutex_);
+  failed_.insert(failed_.end(), list.begin(), list.end());
+  if (failed_.empty()) clear_pending(kPendingError);
 }
 
 void Engine::Impl::step() {

@@ -15,7 +15,7 @@ constexpr std::uint32_t kAlwaysPending = 1;
 // Whoever polls a CQ of it through the library does so too.
 void watch(ibv_qp* ibqp) {
   const verbena::uverbs::Backend* backend = context_of(ibqp->context)->backend;
-  if (!backend->watch_sq || backend->watch_sq(ibqp->context->cmd_fd, ibqp->qp_num)) return;
+  if (!backend->watch_sq || backend->watch_sq(ibqp->context->cmd_fd, ibqp->handle)) return;
   for (ibv_cq* cq : {ibqp->send_cq, ibqp->recv_cq})
     if (cq) __atomic_store_n(&cq_of(cq)->pending, &kAlwaysPending, __ATOMIC_RELEASE);
 }
@@ -61,7 +61,7 @@ int describe(ibv_cq* ibcq, mlx5dv_cq* out) {
   out->cqn = cq->cqn;
   cq->dv_owned = true;
   const verbena::uverbs::Backend* backend = context_of(ibcq->context)->backend;
-  if (backend->watch_cq) backend->watch_cq(ibcq->context->cmd_fd, cq->cqn);
+  if (backend->watch_cq) backend->watch_cq(ibcq->context->cmd_fd, ibcq->handle);
   return 0;
 }
 

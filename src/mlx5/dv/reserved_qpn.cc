@@ -1,6 +1,5 @@
 #include "mlx5/dv/reserved_qpn.h"
 
-#include <algorithm>
 #include <array>
 
 #include "mlx5/devx/command.h"
@@ -25,7 +24,7 @@ ReservedQpns& account_of(Context* context) {
 }  // namespace
 
 ReservedQpns::~ReservedQpns() {
-  for (const Block& block : blocks) mlx5dv_devx_obj_destroy(block.object);
+  for (const auto& [first, block] : blocks) mlx5dv_devx_obj_destroy(block.object);
 }
 
 int ReservedQpns::add_block() {
@@ -38,32 +37,37 @@ int ReservedQpns::add_block() {
   mlx5dv_devx_obj* object =
       mlx5dv_devx_obj_create(context->ibv(), in.data(), in.size(), out.data(), prm::GeneralObjOutCmdHdr::size);
   if (!object) return command_errno(errno, out.data());
-  Block block{object, out.get<prm::GeneralObjOutCmdHdr::obj_id>()};
+  newest = out.get<prm::GeneralObjOutCmdHdr::obj_id>();
+  Block& block = blocks[newest];
+  block.object = object;
   block.used.resize(std::size_t{1} << context->hca.log_reserved_qpns);
-  blocks.push_back(std::move(block));
   return 0;
 }
 
 int ReservedQpns::alloc(std::uint32_t* qpn) {
   std::lock_guard guard(lock);
-  if (blocks.empty() || blocks.back().next == blocks.back().used.size())
+  auto block = blocks.find(newest);
+  if (block == blocks.end() || block->second.next == block->second.used.size()) {
     if (int error = add_block()) return error;
-  Block& block = blocks.back();
-  block.used[block.next] = true;
-  ++block.users;
-  *qpn = block.first + block.next++;
+    block = blocks.find(newest);
+  }
+  Block& b = block->second;
+  b.used[b.next] = true;
+  ++b.users;
+  *qpn = block->first + b.next++;
   return 0;
 }
 
 int ReservedQpns::free(std::uint32_t qpn) {
   std::lock_guard guard(lock);
-  const auto block = std::ranges::find_if(
-      blocks, [qpn](const Block& b) { return qpn >= b.first && qpn - b.first < b.used.size(); });
-  if (block == blocks.end() || !block->used[qpn - block->first]) return EINVAL;
-  block->used[qpn - block->first] = false;
+  auto block = blocks.upper_bound(qpn);
+  if (block == blocks.begin()) return EINVAL;
+  auto& [first, b] = *--block;
+  if (qpn - first >= b.used.size() || !b.used[qpn - first]) return EINVAL;
+  b.used[qpn - first] = false;
   // A block goes when all its numbers were used and given back.
-  if (--block->users || block->next < block->used.size()) return 0;
-  mlx5dv_devx_obj_destroy(block->object);
+  if (--b.users || b.next < b.used.size()) return 0;
+  mlx5dv_devx_obj_destroy(b.object);
   blocks.erase(block);
   return 0;
 }

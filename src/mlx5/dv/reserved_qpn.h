@@ -6,7 +6,7 @@
 #pragma once
 
 #include <cstdint>
-#include <list>
+#include <map>
 #include <mutex>
 #include <vector>
 
@@ -23,8 +23,7 @@ struct ReservedQpns {
 
  private:
   struct Block {
-    mlx5dv_devx_obj* object;
-    std::uint32_t first;
+    mlx5dv_devx_obj* object = nullptr;
     std::uint32_t next = 0;  // numbers below it were handed out once
     std::vector<bool> used;
     std::uint32_t users = 0;
@@ -33,7 +32,8 @@ struct ReservedQpns {
 
   Context* const context;
   std::mutex lock;
-  std::list<Block> blocks;
+  std::map<std::uint32_t, Block> blocks;  // by their first number
+  std::uint32_t newest = 0;
 };
 
 }  // namespace verbena::mlx5
