@@ -1,8 +1,9 @@
-"""./dev bench [instructions] [traffic] [scale]: figures of this build beside the named peers'.
+"""./dev bench [instructions] [traffic] [scale] [devx]: figures of this build beside the named peers'.
 
   instructions  callgrind instructions per data path operation, beside rdma-core's libmlx5 (bench/peers.json)
   traffic       perftest over Verbena beside UCX over shared memory and TCP, measured in the same run
   scale         memory and cost of 100,000 queue pairs; registration of 4 KiB and 4 GiB
+  devx          device commands per second with 10 and with 100,000 objects alive; queries that are not waited for
 """
 import json
 import os
@@ -169,12 +170,19 @@ def traffic(bench):
 
 # ---- scale ----
 
+def named_values(bench, program, count):
+    """What a program prints as lines "name value"; None if it failed."""
+    end = bench.run([str(bench.build / "bin" / "bench" / program), str(count)], 300)
+    if end.code == 0:
+        return {name: float(value) for name, value in re.findall(r"^(\w+) ([\d.]+)$", end.output, re.M)}
+    print(f"  failed: {end.ending()}: {tail(end.output)}")
+    return None
+
+
 def scale(bench, count=100000):
     print(f"\n== scale: {count:,} queue pairs in one process; registration\n")
-    end = bench.run([str(bench.build / "bin" / "bench" / "bench_scale"), str(count)], 300)
-    values = {name: float(value) for name, value in re.findall(r"^(\w+) ([\d.]+)$", end.output, re.M)}
-    if end.code != 0 or "register_4g_us" not in values:
-        print(f"  failed: {end.ending()}: {tail(end.output)}")
+    values = named_values(bench, "bench_scale", count)
+    if values is None:
         return False
     page = os.sysconf("SC_PAGE_SIZE")
     beyond = values["bytes_per_qp"] - page
@@ -195,7 +203,28 @@ def scale(bench, count=100000):
     return all(row[3] for row in rows)
 
 
-PARTS = {"instructions": instructions, "traffic": traffic, "scale": scale}
+# ---- devx ----
+
+def devx(bench, count=100000):
+    print(f"\n== DEVX: commands per second, 10 objects alive and {count:,} (half CQs, half QPs); best of {PASSES}\n")
+    passes = [named_values(bench, "bench_devx", count) for _ in range(PASSES)]
+    if None in passes:
+        return False
+    least = {name: min(values[name] for values in passes) for name in passes[0]}
+    rows, good = [], True
+    for name in [n.removesuffix("_few") for n in least if n.endswith("_few")]:
+        few, many = least[name + "_few"], least[name + "_many"]
+        good = good and many <= 1.25 * few
+        rows.append([name.replace("_", " "), f"{1e6 / few:,.0f}", f"{1e6 / many:,.0f}", f"{many / few:.2f}",
+                     verdict(many / few, 1.25)])
+    table(["command", "10 objects: /s", f"{count:,}: /s", "time ratio", ""], rows)
+    print()
+    table(["queries on the way", "answers/s"],
+          [[name.removeprefix("async_"), f"{1e6 / us:,.0f}"] for name, us in least.items() if name.startswith("async_")])
+    return good
+
+
+PARTS = {"instructions": instructions, "traffic": traffic, "scale": scale, "devx": devx}
 
 
 def main(arguments):

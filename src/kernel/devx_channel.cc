@@ -72,18 +72,18 @@ int DevxResultChannel::take_user_fd() {
   return fd;
 }
 
-std::size_t DevxResultChannel::unread_bytes() const {
-  int bytes = 0;
-  return ::ioctl(reader_, FIONREAD, &bytes) ? 0 : static_cast<std::size_t>(bytes);
-}
-
+// Asking the socket costs the more the more is in it, so it is asked when what was posted since may have filled it.
 int DevxResultChannel::room(std::size_t reply) {
   std::lock_guard guard(lock_);
-  return unread_bytes() + reply > kMaxUnread ? EAGAIN : 0;
+  if (unread_ + reply <= kMaxUnread) return 0;
+  int bytes = 0;
+  unread_ = ::ioctl(reader_, FIONREAD, &bytes) ? 0 : static_cast<std::size_t>(bytes);
+  return unread_ + reply > kMaxUnread ? EAGAIN : 0;
 }
 
 int DevxResultChannel::post(std::uint64_t wr_id, std::span<const std::byte> reply) {
   std::lock_guard guard(lock_);
+  unread_ += sizeof wr_id + reply.size();
   iovec parts[2] = {{&wr_id, sizeof wr_id}, {const_cast<std::byte*>(reply.data()), reply.size()}};
   msghdr message{};
   message.msg_iov = parts;

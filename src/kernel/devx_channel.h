@@ -50,11 +50,10 @@ class DevxResultChannel {
   int room(std::size_t reply);
 
  private:
-  std::size_t unread_bytes() const;
-
   int user_ = -1, reader_ = -1, writer_ = -1;
   FileId id_;
   std::mutex lock_;
+  std::size_t unread_ = 0;  // at most so many bytes
 };
 
 }  // namespace verbena::kernel

@@ -204,6 +204,33 @@ TEST_F(FileTest, UarPagesMapAndTheClockPageIsReadOnly) {
   EXPECT_EQ(run(destroy), 0);
 }
 
+// Without a user context of the device (the one here was opened without DEVX), what anybody may know is told, and no more.
+TEST_F(FileTest, WithoutDevxNoCommandGoesThrough) {
+  alignas(8) std::byte in[64]{}, out[prm::QueryHcaCapOut::size]{};
+  const auto command = [&](Bundle& bundle, std::uint16_t in_id, std::uint16_t out_id) {
+    bundle.in(in_id, in, sizeof in);
+    bundle.out(out_id, out, sizeof out);
+    return run(bundle);
+  };
+  const std::uint32_t handle = pd();
+  for (unsigned opcode = 0; opcode < 0x1000; ++opcode) {
+    prm::store_be32(in, opcode << 16);
+    Bundle other(MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_OTHER);
+    const bool anybody = opcode == 0x100 || opcode == 0x752 || opcode == 0x762;
+    EXPECT_EQ(command(other, MLX5_IB_ATTR_DEVX_OTHER_CMD_IN, MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT), anybody ? 0 : EINVAL)
+        << std::hex << opcode;
+    Bundle create(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_CREATE);
+    create.out_object(MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE);
+    EXPECT_EQ(command(create, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT), EINVAL);
+    Bundle query(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_QUERY);
+    query.in_object(MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE, handle);
+    EXPECT_EQ(command(query, MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN, MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT), EINVAL);
+    Bundle modify(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_MODIFY);
+    modify.in_object(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_HANDLE, handle);
+    EXPECT_EQ(command(modify, MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_IN, MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_OUT), EINVAL);
+  }
+}
+
 TEST_F(FileTest, GidQueriesKnowEmptyEntries) {
   ib_uverbs_gid_entry entry{};
   auto query = [&](std::uint64_t port, std::uint64_t index) {
