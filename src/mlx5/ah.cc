@@ -74,6 +74,7 @@ ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
     av.rlid = be(attr->dlid);
     av.stat_rate_sl = static_cast<std::uint8_t>(rate | (attr->sl & 0xf));
   }
+  ah->global = attr->is_global;
   if (attr->is_global) {
     av.tclass = attr->grh.traffic_class;
     av.hop_limit = attr->grh.hop_limit;
@@ -90,6 +91,7 @@ int destroy_ah(ibv_ah* ibah) {
   Ah* ah = ah_of(ibah);
   if (ah->in_kernel)
     if (int error = verbena_cmd_destroy_ah(ibah)) return error;
+  if (ah->mapping) mlx5dv_devx_obj_destroy(ah->mapping);
   delete ah;
   return 0;
 }

@@ -180,7 +180,10 @@ struct Srq {
 struct Ah {
   ibv_ah ah;
   mlx5_wqe_av av;
-  bool in_kernel;
+  bool in_kernel = false;
+  bool global = false;
+  std::mutex mutex;
+  mlx5dv_devx_obj* mapping = nullptr;  // to a QP; under the mutex
 };
 
 struct Td {

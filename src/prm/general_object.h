@@ -61,4 +61,20 @@ struct GeneralObjOutCmdHdr : Layout<0x10> {
   using fields = Fields<status, syndrome, obj_id>;
 };
 
+// The address vector of a datagram as a mapping names it.
+struct UdAv : Layout<0x30> {
+  using sl_or_eth_prio = Field<"sl_or_eth_prio", At{0x0c, 27, 24}>;
+  using src_addr_index = Field<"src_addr_index", At{0x1c, 27, 20}>;
+  using rgid_or_rip = Bytes<"rgid_or_rip", 0x20, 16>;
+  using fields = Fields<sl_or_eth_prio, src_addr_index, rgid_or_rip>;
+};
+
+// The general object AV_QP_MAPPING: packets to this address are treated as those of this queue pair.
+struct AvQpMapping : Layout<0x40> {
+  using modify_field_select = Field64<"modify_field_select", 0x00>;
+  using qpn = Field<"qpn", At{0x0c, 31, 0}>;
+  using remote_address_vector = Sub<"remote_address_vector", 0x10, UdAv>;
+  using fields = Fields<modify_field_select, qpn, remote_address_vector>;
+};
+
 }  // namespace verbena::prm

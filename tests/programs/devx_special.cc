@@ -193,6 +193,24 @@ void sharing(World* w) {
   CHECK(!ibv_close_device(other));
 }
 
+// An address handle follows a QP until it is destroyed; a second mapping of the same handle changes nothing.
+void mapped_addresses(World* w) {
+  ibv_ah_attr attr = {};
+  attr.is_global = 1;
+  attr.port_num = 1;
+  attr.grh.dgid = w->gid;
+  attr.grh.sgid_index = static_cast<std::uint8_t>(w->gid_index);
+  attr.grh.hop_limit = 64;
+  ibv_ah* ah = ibv_create_ah(w->pd, &attr);
+  ibv_cq* cq = ibv_create_cq(w->context, 4, nullptr, nullptr, 0);
+  CHECK(ah && cq);
+  ibv_qp* qp = make_qp(w, IBV_QPT_RC, cq, cq, nullptr);
+  CHECK(mlx5dv_map_ah_to_qp(ah, 0xfffff0) == EINVAL);
+  CHECK(!mlx5dv_map_ah_to_qp(ah, qp->qp_num));
+  CHECK(!mlx5dv_map_ah_to_qp(ah, 0xfffff0));  // it has one
+  CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_cq(cq) && !ibv_destroy_ah(ah));
+}
+
 void not_there(World* w) {
   errno = 0;
   CHECK(!mlx5dv_devx_alloc_msi_vector(w->context) && errno == EOPNOTSUPP);
@@ -215,6 +233,7 @@ int main() {
   reserved_numbers(&w);
   virtio_pages(&w);
   sharing(&w);
+  mapped_addresses(&w);
   not_there(&w);
   puts("ok");
   return 0;

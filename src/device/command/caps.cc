@@ -58,6 +58,7 @@ void general_features(const Profile& p, const prm::View<CmdHcaCap>& cap) {
   const auto type_bit = [](prm::GeneralObjectType type) { return 1ull << static_cast<unsigned>(type); };
   cap.set<CmdHcaCap::general_obj_types>(type_bit(prm::GeneralObjectType::reserved_qpn) |
                                         type_bit(prm::GeneralObjectType::scheduling_element) |
+                                        type_bit(prm::GeneralObjectType::av_qp_mapping) |
                                         type_bit(prm::GeneralObjectType::virtio_net_q));
   cap.set<CmdHcaCap::stat_rate_support>(0xfffe);  // every code but 0, which is no limit
   cap.set<CmdHcaCap::qos>(1).set<CmdHcaCap::qpc_extension>(1);

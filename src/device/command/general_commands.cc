@@ -1,6 +1,7 @@
-// CREATE, QUERY, MODIFY, DESTROY_GENERAL_OBJECT. Of the many types the device has reserved QP numbers, and
-// scheduling elements (qos_commands.cc).
+// CREATE, QUERY, MODIFY, DESTROY_GENERAL_OBJECT. Of the many types the device has reserved QP numbers, mappings of
+// addresses to QPs, and scheduling elements (qos_commands.cc).
 #include <algorithm>
+#include <cstring>
 
 #include "device/command/dispatcher.h"
 #include "device/command/families.h"
@@ -21,20 +22,9 @@ bool is_zero(std::span<const std::byte> bytes) {
   return std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
 }
 
-Outcome check_type(const prm::ConstView<In>& in) {
-  switch (in.get<In::obj_type>()) {
-    case Type::reserved_qpn:
-      return {};
-    case Type::virtio_net_q:
-      return refuse(Syndrome::object_virtio);
-    default:
-      return refuse(Syndrome::object_type);
-  }
-}
+// ---- reserved QP numbers ----
 
-Outcome create_object(State& state, const Call<In, Out>& call) {
-  if (call.in.get<In::obj_type>() == Type::scheduling_element) return create_element_object(state, call);
-  if (auto ok = check_type(call.in); !ok) return ok;
+Outcome create_reserved(State& state, const ObjectCall& call) {
   if (call.tail().size() != kReservedQpnBody) return refuse(Syndrome::input_length);
   if (!is_zero(call.tail())) return refuse(Syndrome::object_body);
   if (call.in.get<In::log_obj_range>() > kLogReservedQpns) return refuse(Syndrome::object_range);
@@ -45,41 +35,107 @@ Outcome create_object(State& state, const Call<In, Out>& call) {
   return {};
 }
 
-Maybe<ReservedQpns*> named(State& state, const Call<In, Out>& call) {
-  if (auto ok = check_type(call.in); !ok) return refuse(ok.error());
+Maybe<ReservedQpns*> named_reserved(State& state, const ObjectCall& call) {
   return own(state.reserved_qpns.find(call.in.get<In::obj_id>()), call.uid, Syndrome::object_missing);
 }
 
-Outcome query_object(State& state, const Call<In, Out>& call) {
-  if (call.in.get<In::obj_type>() == Type::scheduling_element) return query_element_object(state, call);
-  const auto object = named(state, call);
+Outcome query_reserved(State& state, const ObjectCall& call) {
+  const auto object = named_reserved(state, call);
   if (!object) return refuse(object.error());
   return call.output.size() < Out::size + kReservedQpnBody ? refuse(Syndrome::output_length) : Outcome{};
 }
 
-Outcome modify_object(State& state, const Call<In, Out>& call) {
-  if (call.in.get<In::obj_type>() == Type::scheduling_element) return modify_element_object(state, call);
-  const auto object = named(state, call);
+Outcome modify_reserved(State& state, const ObjectCall& call) {
+  const auto object = named_reserved(state, call);
   return object ? refuse(Syndrome::object_fixed) : refuse(object.error());
 }
 
-Outcome destroy_object(State& state, const Call<In, Out>& call) {
-  if (call.in.get<In::obj_type>() == Type::scheduling_element) return destroy_element_object(state, call);
-  const auto object = named(state, call);
+Outcome destroy_reserved(State& state, const ObjectCall& call) {
+  const auto object = named_reserved(state, call);
   if (!object) return refuse(object.error());
   state.nic.release_qpns(call.in.get<In::obj_id>());
   state.reserved_qpns.erase(call.in.get<In::obj_id>());
   return {};
 }
 
+// ---- addresses that follow a QP ----
+
+using Mapping = prm::AvQpMapping;
+
+Outcome create_mapping(State& state, const ObjectCall& call) {
+  if (call.tail().size() != Mapping::size) return refuse(Syndrome::input_length);
+  if (first_violation<Mapping>(call.tail())) return refuse(Syndrome::mapping_body);
+  const prm::ConstView<Mapping> body(call.tail());
+  const QpRecord* qp = state.qps.find(body.get<Mapping::qpn>());
+  if (!qp || !may_use(*qp, call.uid)) return refuse(Syndrome::mapping_qp);
+  if (body.sub<Mapping::remote_address_vector>().get<prm::UdAv::src_addr_index>() >= state.profile.gid_table_size)
+    return refuse(Syndrome::mapping_sgid_index);
+  const auto [id, mapping] = state.mappings.create(call.uid);
+  if (!mapping) return refuse(Syndrome::mapping_none_left);
+  std::memcpy(mapping->object.data(), body.data(), Mapping::size);
+  mapping->object.set<Mapping::modify_field_select>(0);
+  call.out.set<Out::obj_id>(id);
+  return {};
+}
+
+Maybe<AvQpMapping*> named_mapping(State& state, const ObjectCall& call) {
+  return own(state.mappings.find(call.in.get<In::obj_id>()), call.uid, Syndrome::object_missing);
+}
+
+Outcome query_mapping(State& state, const ObjectCall& call) {
+  const auto mapping = named_mapping(state, call);
+  if (!mapping) return refuse(mapping.error());
+  if (call.output.size() < Out::size + Mapping::size) return refuse(Syndrome::output_length);
+  std::memcpy(call.output.data() + Out::size, (*mapping)->object.data(), Mapping::size);
+  return {};
+}
+
+Outcome modify_mapping(State& state, const ObjectCall& call) {
+  const auto mapping = named_mapping(state, call);
+  return mapping ? refuse(Syndrome::object_fixed) : refuse(mapping.error());
+}
+
+Outcome destroy_mapping(State& state, const ObjectCall& call) {
+  const auto mapping = named_mapping(state, call);
+  if (!mapping) return refuse(mapping.error());
+  state.mappings.erase(call.in.get<In::obj_id>());
+  return {};
+}
+
+// ---- by type ----
+
+using Handler = Outcome (*)(State&, const ObjectCall&);
+struct Kind {
+  Handler create, query, modify, destroy;
+};
+constexpr Kind kReserved{create_reserved, query_reserved, modify_reserved, destroy_reserved};
+constexpr Kind kMapping{create_mapping, query_mapping, modify_mapping, destroy_mapping};
+constexpr Kind kElement{create_element_object, query_element_object, modify_element_object, destroy_element_object};
+
+template <Handler Kind::* Verb>
+Outcome by_type(State& state, const Call<In, Out>& call) {
+  switch (call.in.get<In::obj_type>()) {
+    case Type::reserved_qpn:
+      return (kReserved.*Verb)(state, call);
+    case Type::av_qp_mapping:
+      return (kMapping.*Verb)(state, call);
+    case Type::scheduling_element:
+      return (kElement.*Verb)(state, call);
+    case Type::virtio_net_q:
+      return refuse(Syndrome::object_virtio);
+    default:
+      return refuse(Syndrome::object_type);
+  }
+}
+
 }  // namespace
 
 void add_general_commands(Registry& r) {
   using prm::Opcode;
-  r.add<create_object>(Opcode::create_general_object, "CREATE_GENERAL_OBJECT", prm::Dword::size);
-  r.add<query_object>(Opcode::query_general_object, "QUERY_GENERAL_OBJECT");
-  r.add<modify_object>(Opcode::modify_general_object, "MODIFY_GENERAL_OBJECT", prm::Dword::size);
-  r.add<destroy_object>(Opcode::destroy_general_object, "DESTROY_GENERAL_OBJECT");
+  r.add<by_type<&Kind::create>>(Opcode::create_general_object, "CREATE_GENERAL_OBJECT", prm::Dword::size);
+  r.add<by_type<&Kind::query>>(Opcode::query_general_object, "QUERY_GENERAL_OBJECT");
+  r.add<by_type<&Kind::modify>>(Opcode::modify_general_object, "MODIFY_GENERAL_OBJECT", prm::Dword::size);
+  r.add<by_type<&Kind::destroy>>(Opcode::destroy_general_object, "DESTROY_GENERAL_OBJECT");
 }
 
 }  // namespace verbena::device::command

@@ -218,6 +218,10 @@
   X(0x110005, bad_param,      object_body,           "reserved_qpn: reserved bits must be zero") \
   X(0x110006, bad_op,         object_fixed,          "obj_type: objects of this type cannot be modified") \
   X(0x110007, exceed_lim,     object_virtio,         "obj_type: there are no virtio queues (max_num_virtio_queues is 0)") \
+  X(0x110008, bad_param,      mapping_body,          "av_qp_mapping: reserved bits must be zero") \
+  X(0x110009, bad_resource,   mapping_qp,            "av_qp_mapping.qpn: no such queue pair, or it belongs to another uid") \
+  X(0x11000a, bad_index,      mapping_sgid_index,    "remote_address_vector.src_addr_index: past the end of the address table") \
+  X(0x11000b, no_resources,   mapping_none_left,     "all mappings are in use") \
   /* device memory */ \
   X(0x120001, bad_param,      memic_size,            "memic_size: multiples of 64 bytes, no more than range_size") \
   X(0x120002, bad_param,      memic_range,           "range_start_addr/range_size: outside the window that memic_bar_start_addr and memic_bar_size name") \

@@ -21,6 +21,7 @@ State::State(const Profile& p, Nic& n, Engine& e)
       qps(counts),
       mkeys(counts),
       reserved_qpns(counts),
+      mappings(counts, 1, kMappings),
       scheduling_elements(counts, 1, kShapers),
       tiss(counts, 1, 1u << kLogTis),
       sqs(counts) {

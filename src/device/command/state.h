@@ -18,6 +18,7 @@
 #include "device/transport/shaping.h"
 #include "prm/cq.h"
 #include "prm/eq.h"
+#include "prm/general_object.h"
 #include "prm/layout.h"
 #include "prm/misc.h"
 #include "prm/mkey.h"
@@ -96,6 +97,12 @@ struct ReservedQpns : Owned {
 inline constexpr std::uint32_t kLogReservedQpns = 6;
 inline constexpr std::uint32_t kLogTis = 10;
 
+// An address whose packets are to be treated as those of a QP. The QP may go first.
+struct AvQpMapping : Owned {
+  prm::Box<prm::AvQpMapping> object;
+};
+inline constexpr std::uint32_t kMappings = 1u << 16;
+
 // An element of the transmit scheduler. Children and QPs under it count as its users.
 struct SchedulingElement : Owned {
   prm::Box<prm::SchedulingContext> context;
@@ -143,6 +150,7 @@ struct State {
   Records<QpRecord> qps;
   Records<MkeyRecord> mkeys;
   Records<ReservedQpns> reserved_qpns;
+  Table<AvQpMapping> mappings;
   Table<SchedulingElement> scheduling_elements;
   std::array<RateEntry, kRates> rates;
   Table<Tis> tiss;

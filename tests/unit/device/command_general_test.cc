@@ -4,6 +4,7 @@
 #include "prm/general_object.h"
 #include "prm/misc.h"
 #include "device/command/memic.h"
+#include "device/command/state.h"
 #include "tests/unit/device/command_fixture.h"
 
 namespace verbena::device::command {
@@ -86,6 +87,52 @@ TEST_F(GeneralTest, Refusals) {
   fixed.tail = 16;
   EXPECT_EQ(fixed.run(*device_), Status::bad_op);
   EXPECT_EQ(fixed.syndrome(), Syndrome::object_fixed);
+}
+
+// An address follows a QP: what was asked for can be read back, and outlives the QP.
+TEST_F(GeneralTest, AddressesFollowQueuePairs) {
+  TearDown();
+  profile_.gid_table_size = 16;
+  SetUp();
+  using Mapping = prm::AvQpMapping;
+  constexpr std::size_t head = prm::GeneralObjInCmdHdr::size;
+  struct {
+    prm::Box<prm::GeneralObjInCmdHdr, Mapping::size> in;
+    prm::Box<prm::GeneralObjOutCmdHdr, Mapping::size> out;
+    prm::View<Mapping> body() { return prm::View<Mapping>(in.data() + head); }
+    Syndrome run(Device& device, Opcode opcode, std::uint32_t id = 0, std::uint16_t uid = 0) {
+      in.set<prm::GeneralObjInCmdHdr::opcode>(static_cast<std::uint16_t>(opcode)).set<prm::GeneralObjInCmdHdr::obj_id>(id);
+      in.set<prm::GeneralObjInCmdHdr::obj_type>(GeneralObjectType::av_qp_mapping).set<prm::GeneralObjInCmdHdr::uid>(uid);
+      device.execute(in.span().first(opcode == Opcode::create_general_object ? head + Mapping::size : head), out.span());
+      return static_cast<Syndrome>(out.get<prm::GeneralObjOutCmdHdr::syndrome>());
+    }
+  } r;
+  const auto qpn = make_qp();
+  r.body().set<Mapping::qpn>(qpn);
+  const auto address = r.body().sub<Mapping::remote_address_vector>();
+  address.set<prm::UdAv::sl_or_eth_prio>(6).set<prm::UdAv::src_addr_index>(3);
+  address.bytes<prm::UdAv::rgid_or_rip>()[15] = std::byte{0x77};
+  ASSERT_EQ(r.run(*device_, Opcode::create_general_object), Syndrome{});
+  const auto id = r.out.get<prm::GeneralObjOutCmdHdr::obj_id>();
+  ASSERT_EQ(transit(Opcode::qp_2rst, qpn), Status::ok);
+  Request<prm::DestroyQpIn, prm::DestroyQpOut> destroy(Opcode::destroy_qp);
+  destroy.in.set<prm::DestroyQpIn::qpn>(qpn);
+  ASSERT_EQ(destroy.run(*device_), Status::ok);
+  ASSERT_EQ(r.run(*device_, Opcode::query_general_object, id), Syndrome{});
+  EXPECT_EQ(std::memcmp(r.out.data() + prm::GeneralObjOutCmdHdr::size, r.body().data(), Mapping::size), 0);
+  EXPECT_EQ(r.run(*device_, Opcode::modify_general_object, id), Syndrome::object_fixed);
+  EXPECT_EQ(r.run(*device_, Opcode::create_general_object), Syndrome::mapping_qp);
+  r.body().set<Mapping::qpn>(make_qp());
+  address.set<prm::UdAv::src_addr_index>(16);
+  EXPECT_EQ(r.run(*device_, Opcode::create_general_object), Syndrome::mapping_sgid_index);
+  address.set<prm::UdAv::src_addr_index>(15);
+  for (unsigned i = 2; i < command::kMappings; ++i)
+    ASSERT_EQ(r.run(*device_, Opcode::create_general_object), Syndrome{});
+  EXPECT_EQ(r.run(*device_, Opcode::create_general_object), Syndrome::mapping_none_left);
+  r.body().data()[8] = std::byte{1};
+  EXPECT_EQ(r.run(*device_, Opcode::create_general_object), Syndrome::mapping_body);
+  EXPECT_EQ(r.run(*device_, Opcode::destroy_general_object, id), Syndrome{});
+  EXPECT_EQ(r.run(*device_, Opcode::query_general_object, id), Syndrome::object_missing);
 }
 
 TEST_F(GeneralTest, DeviceMemoryIsKeptAccountOf) {

@@ -24,7 +24,8 @@ constexpr Syndrome kUnprovoked[] = {
     Syndrome::object_type, Syndrome::object_missing, Syndrome::object_range, Syndrome::object_body,
     Syndrome::object_fixed, Syndrome::object_virtio, Syndrome::memic_size, Syndrome::memic_range,
     Syndrome::memic_alignment, Syndrome::memic_full, Syndrome::memic_missing, Syndrome::memic_busy, Syndrome::mkey_memic,
-    Syndrome::memic_op_mod, Syndrome::memic_operation, Syndrome::memic_operation_state,
+    Syndrome::memic_op_mod, Syndrome::memic_operation, Syndrome::memic_operation_state, Syndrome::mapping_body,
+    Syndrome::mapping_qp, Syndrome::mapping_sgid_index, Syndrome::mapping_none_left,
     // and command_qos_test.cc these:
     Syndrome::qp_extension, Syndrome::qp_leaf, Syndrome::qp_responder_leaf, Syndrome::pp_index, Syndrome::pp_rate,
     Syndrome::sched_hierarchy, Syndrome::sched_type, Syndrome::sched_tsar_type, Syndrome::sched_parent,
