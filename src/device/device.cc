@@ -13,6 +13,7 @@
 #include "device/command/state.h"
 #include "device/profile.h"
 #include "device/shared/nic.h"
+#include "device/shared/nic_tracker.h"
 #include "device/transport/engine.h"
 
 namespace verbena::device {
@@ -69,7 +70,7 @@ thread_local HeldInterrupts* HeldInterrupts::current_ = nullptr;
 class AttachedDevice final : public Device {
  public:
   AttachedDevice(const Profile& profile, std::unique_ptr<Nic> nic)
-      : nic_(std::move(nic)), engine_(*nic_), commands_(profile, *nic_, engine_) {
+      : nic_(std::move(nic)), tracker_(*nic_), engine_(*nic_), commands_(profile, *nic_, engine_) {
     for (unsigned i = 0; i < profile.lag_ports(); ++i)
       if (!profile.port[i].up) take_down(nic_->segment().ports[i]);
     engine_.start_helper();
@@ -127,6 +128,8 @@ class AttachedDevice final : public Device {
                                                static_cast<std::uint32_t>(inside % window));
   }
 
+  Tracker* tracker() override { return &tracker_; }
+
   void* sq_token(std::uint32_t qpn) override { return nic_->own_qp(qpn); }
   void* cq_token(std::uint32_t cqn) override { return nic_->own_cq(cqn); }
   void ring_sq(void* token) override { engine_.ring_sq(*static_cast<QpContext*>(token)); }
@@ -150,6 +153,7 @@ class AttachedDevice final : public Device {
   static constexpr std::size_t kSmall = 0x400;
   std::function<void(unsigned)> handler_;
   std::unique_ptr<Nic> nic_;
+  NicTracker tracker_;
   Engine engine_;
   command::State commands_;
 };

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 
+#include "device/track.h"
 #include "support/result.h"
 
 namespace verbena::device {
@@ -52,6 +53,9 @@ class Device {
   // Maps what lies behind [offset, offset + length) of the BAR where loads and stores are operations (MODIFY_MEMIC), as
   // mmap(2): MAP_FAILED and errno.
   virtual void* map_operations(void* addr, std::size_t length, int flags, std::uint64_t offset);
+
+  // Where the driver says what it made, for all processes of the virtual host. Null: nowhere.
+  virtual Tracker* tracker() { return nullptr; }
 
   // Doorbells. Tokens stay valid until the object is destroyed.
   virtual void* sq_token(std::uint32_t qpn) = 0;

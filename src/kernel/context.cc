@@ -78,6 +78,7 @@ int get_context(File& file, const Udata& driver, bool needs_descriptor, int* asy
       std::min<unsigned>(file.node().caps().cqe_version, request.max_cqe_version));
   context.lib_caps = request.lib_caps;
   context.ready = true;
+  file.start_tracking();
   mlx5_ib_alloc_ucontext_resp response = context_response(file);
   response.response_length = static_cast<std::uint32_t>(std::min(sizeof response, driver.out_length));
   driver.write(response);

@@ -78,6 +78,12 @@ constexpr QRow kQRows[] = {
 
 }  // namespace
 
+std::vector<std::string_view> hw_counter_names() {
+  std::vector<std::string_view> names;
+  for (const QRow& row : kQRows) names.push_back(row.name);
+  return names;
+}
+
 int read_counter(Node& node, const std::string& name, std::uint64_t* value) {
   *value = 0;
   for (const VportRow& row : kVportRows) {

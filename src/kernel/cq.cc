@@ -203,6 +203,7 @@ int resize(File& file, Cq& cq, std::uint32_t entries, const Udata& driver) {
   fill_pages<prm::ModifyCqIn::pas>(in, pages);
   if (int error = command.run(file.device())) return error;
   cq.entries = entries;
+  file.objects().changed(cq);
   cq.cqe_size = request.cqe_size;
   return 0;
 }

@@ -12,6 +12,11 @@ namespace verbena::kernel {
 struct Cq : Object {
   Cq() : Object(UVERBS_OBJECT_CQ) {}
   int destroy(File& file) override;
+  bool track(device::TrackFacts* facts) const override {
+    facts->kind = device::TrackKind::cq;
+    facts->entries = entries - 1;
+    return true;
+  }
 
   std::uint32_t cqn = 0;
   std::uint32_t entries = 0;  // of the ring; programs see one less

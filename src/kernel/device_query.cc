@@ -19,6 +19,8 @@ constexpr unsigned kMaxSgeRead = (kMaxSendDescriptor - kCtrlSegment - kRaddrSegm
 constexpr std::uint32_t kAtomicHca = 1;
 constexpr std::uint16_t kMaxCqCount = 0xffff, kMaxCqPeriod = 0xfff;
 
+}  // namespace
+
 std::uint32_t capability_flags(const Caps& caps) {
   std::uint32_t flags = IB_UVERBS_DEVICE_CHANGE_PHY_PORT | IB_UVERBS_DEVICE_PORT_ACTIVE_EVENT |
                         IB_UVERBS_DEVICE_SYS_IMAGE_GUID | IB_UVERBS_DEVICE_RC_RNR_NAK_GEN;
@@ -30,6 +32,8 @@ std::uint32_t capability_flags(const Caps& caps) {
     flags |= IB_UVERBS_DEVICE_MEM_WINDOW | IB_UVERBS_DEVICE_MEM_WINDOW_TYPE_2B | IB_UVERBS_DEVICE_MEM_MGT_EXTENSIONS;
   return flags;
 }
+
+namespace {
 
 int base_attributes(Node& node, ib_uverbs_query_device_resp* attr) {
   const Caps& caps = node.caps();

@@ -81,6 +81,7 @@ std::shared_ptr<File> File::inherit(std::shared_ptr<Node> node, const File& pare
   file->context_.uid = 0;
   if (parents.context_.uid && create_uctx(*file, &file->context_.uid)) return nullptr;
   file->objects_.start_at(kHeirHandles);
+  if (file->context_.ready) file->start_tracking();
   return file;
 }
 
@@ -101,6 +102,15 @@ int File::ioctl(ib_uverbs_ioctl_hdr* request) {
   if (dead()) return EIO;
   std::lock_guard guard(lock_);
   return dispatch(*this, request);
+}
+
+void File::start_tracking() {
+  device::Tracker* tracker = device().tracker();
+  if (tracker == nullptr || track_record_ != nullptr) return;
+  device::TrackFacts facts;
+  facts.kind = device::TrackKind::ctx;
+  track_record_ = tracker->add(facts);
+  objects_.track_in(tracker, device::Tracker::id_of(track_record_));
 }
 
 int File::destroy(Object* object) {
@@ -129,6 +139,8 @@ void File::release() {
   for (const auto& [id, channel] : devx_events_) node_->events().unsubscribe_channel(channel);
   for (const auto& [id, pipe] : async_) node_->events().remove_listener(pipe);
   if (context_.uid) destroy_uctx(*this);
+  if (track_record_) device().tracker()->remove(track_record_);
+  track_record_ = nullptr;
 }
 
 // DEVX objects stand on each other in ways that only the device knows: it refuses to destroy what is in use, so they are

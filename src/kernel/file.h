@@ -79,6 +79,9 @@ class File {
   // Frees the handle of an object that is destroyed.
   void remove(Object* object);
 
+  // The user context is there: it and its objects are published from now on.
+  void start_tracking();
+
   // Makes a completion channel; its descriptor or -1 with errno.
   int make_channel();
   // Makes an asynchronous event descriptor; the first one is the default of objects that name none.
@@ -135,6 +138,7 @@ class File {
   std::mutex lock_;
   UserContext context_;
   HandleTable objects_;
+  device::TrackRecord* track_record_ = nullptr;
   Descriptors<EventPipe> channels_, async_;
   std::shared_ptr<EventPipe> default_async_;
   Descriptors<DevxEventChannel> devx_events_;

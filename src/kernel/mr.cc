@@ -178,6 +178,7 @@ int write_rereg_mr(File& file, WriteCall& call) {
   mr->length = params.length;
   mr->iova = params.iova;
   mr->access = params.access;
+  file.objects().changed(*mr);
   ib_uverbs_rereg_mr_resp response{};
   response.lkey = response.rkey = mr->key;
   call.write(&response, sizeof response);

@@ -42,6 +42,13 @@ int create_memic_key(File& file, const Pd& pd, std::uint64_t address, std::uint6
 struct Mr : Object {
   Mr() : Object(UVERBS_OBJECT_MR) {}
   int destroy(File& file) override;
+  bool track(device::TrackFacts* facts) const override {
+    facts->kind = device::TrackKind::mr;
+    facts->pd = pd ? pd->track_id() : 0;
+    facts->key = key;
+    facts->length = length;
+    return true;
+  }
 
   Pd* pd = nullptr;
   Dm* dm = nullptr;            // of device memory

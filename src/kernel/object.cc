@@ -13,6 +13,7 @@ std::uint32_t HandleTable::add(std::unique_ptr<Object> object) {
     free_.pop();
   }
   object->handle = first_ + slot;
+  start_tracking(*object);
   slots_[slot] = std::move(object);
   ++count_;
   return first_ + slot;
@@ -24,9 +25,27 @@ Object* HandleTable::find(std::uint32_t handle, std::uint16_t cls, int* error) c
   return *error ? nullptr : object;
 }
 
+void HandleTable::start_tracking(Object& object) {
+  device::TrackFacts facts;
+  if (tracker_ == nullptr || !object.track(&facts)) return;
+  facts.context = context_;
+  object.record = tracker_->add(facts);
+  object.users.tracker_ = tracker_;
+  object.users.record_ = object.record;
+  object.users.set(object.users);
+}
+
+void HandleTable::changed(Object& object) {
+  device::TrackFacts facts;
+  if (object.record == nullptr || !object.track(&facts)) return;
+  facts.context = context_;
+  tracker_->change(object.record, facts);
+}
+
 void HandleTable::remove(std::uint32_t handle) {
   if (!find(handle)) return;
   std::unique_ptr<Object> dying = std::move(slots_[handle - first_]);
+  if (dying->record != nullptr) tracker_->remove(dying->record);
   free_.push(handle - first_);
   --count_;
 }

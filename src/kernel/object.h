@@ -10,9 +10,30 @@
 #include <queue>
 #include <vector>
 
+#include "device/track.h"
+
 namespace verbena::kernel {
 
 class File;
+
+// A count of users that is published with what is tracked of the object.
+class Users {
+ public:
+  operator std::uint32_t() const { return count_; }
+  Users& operator++() { return set(count_ + 1); }
+  Users& operator--() { return set(count_ - 1); }
+
+ private:
+  friend class HandleTable;
+  Users& set(std::uint32_t count) {
+    count_ = count;
+    if (record_ != nullptr) tracker_->set_users(record_, count_);
+    return *this;
+  }
+  std::uint32_t count_ = 0;
+  device::Tracker* tracker_ = nullptr;
+  device::TrackRecord* record_ = nullptr;
+};
 
 // What stands behind a handle. `users` counts the objects built on it: while there are any, it is busy.
 struct Object {
@@ -23,10 +44,15 @@ struct Object {
 
   // Undoes what create did, on the device too. 0, or an errno: the object lives on.
   virtual int destroy(File& file) = 0;
+  // What resource tracking says of it. False: it is of a kind that is not tracked.
+  virtual bool track(device::TrackFacts* /*facts*/) const { return false; }
+  // Its number there, 0 if it has none.
+  std::uint32_t track_id() const { return device::Tracker::id_of(record); }
 
   const std::uint16_t cls;  // UVERBS_OBJECT_*
   std::uint32_t handle = ~0u;
-  std::uint32_t users = 0;
+  Users users;
+  device::TrackRecord* record = nullptr;
   static constexpr std::uint32_t kNotWatched = ~0u;
   std::uint32_t watched = kNotWatched;  // its place in the File's WatchList
 };
@@ -34,6 +60,11 @@ struct Object {
 // One number space for all classes of a File, lowest free number first, as the kernel's.
 class HandleTable {
  public:
+  // From now on objects are tracked, as those of the user context of this number.
+  void track_in(device::Tracker* tracker, std::uint32_t context) {
+    tracker_ = tracker;
+    context_ = context;
+  }
   std::uint32_t add(std::unique_ptr<Object> object);
   // Null if there is none, or if it is of another class (*error says which: ENOENT, EINVAL).
   Object* find(std::uint32_t handle, std::uint16_t cls, int* error) const;
@@ -43,6 +74,8 @@ class HandleTable {
   }
   // The lowest handle from now on; of an empty table.
   void start_at(std::uint32_t first) { first_ = first; }
+  // What tracking says of the object changed.
+  void changed(Object& object);
   void remove(std::uint32_t handle);
   // Handles of one class, ascending.
   std::vector<std::uint32_t> of_class(std::uint16_t cls) const;
@@ -50,6 +83,10 @@ class HandleTable {
   std::size_t size() const { return count_; }
 
  private:
+  void start_tracking(Object& object);
+
+  device::Tracker* tracker_ = nullptr;
+  std::uint32_t context_ = 0;
   std::uint32_t first_ = 0;
   std::vector<std::unique_ptr<Object>> slots_;
   std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> free_;

@@ -11,6 +11,10 @@ namespace verbena::kernel {
 struct Pd : Object {
   Pd() : Object(UVERBS_OBJECT_PD) {}
   int destroy(File& file) override;
+  bool track(device::TrackFacts* facts) const override {
+    facts->kind = device::TrackKind::pd;
+    return true;
+  }
   std::uint32_t pdn = 0;
 };
 

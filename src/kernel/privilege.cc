@@ -19,6 +19,8 @@ bool has_capability(unsigned capability) {
 
 bool may_use_raw_packets() { return has_capability(CAP_NET_RAW); }
 
+bool may_administer_network() { return has_capability(CAP_NET_ADMIN); }
+
 bool may_use_steering_memory() { return has_capability(CAP_SYS_RAWIO) && has_capability(CAP_NET_RAW); }
 
 }  // namespace verbena::kernel

@@ -20,6 +20,14 @@ namespace verbena::kernel {
 struct Qp : Object {
   Qp() : Object(UVERBS_OBJECT_QP) {}
   int destroy(File& file) override;
+  bool track(device::TrackFacts* facts) const override {
+    facts->kind = device::TrackKind::qp;
+    facts->id = qpn;
+    facts->pd = pd ? pd->track_id() : 0;
+    facts->srq = srq ? srq->track_id() : 0;
+    facts->type = static_cast<std::uint32_t>(type);
+    return true;
+  }
 
   std::uint32_t qpn = 0;
   QpType type = QpType::rc;

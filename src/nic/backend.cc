@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "device/refusals.h"
+#include "kernel/nldev.h"
 #include "nic/runtime.h"
 #include "nic/sysfs.h"
 #include "nic/tokens.h"
@@ -191,6 +192,15 @@ void step(int fd) {
   if (file->watching()) file->serve_watched();
 }
 
+void netlink(const void* datagram, std::size_t length, std::uint32_t port, bool capped, void* argument,
+             void (*sink)(void* argument, const void* datagram, std::size_t length)) {
+  std::vector<std::shared_ptr<kernel::Node>> nodes;
+  for (unsigned i = 0; i < Runtime::get().device_count(); ++i)
+    if (auto node = Runtime::get().node(i)) nodes.push_back(*node);
+  kernel::answer_netlink(nodes, {static_cast<const std::byte*>(datagram), length}, {port, capped},
+                         [&](std::span<const std::byte> answer) { sink(argument, answer.data(), answer.size()); });
+}
+
 constexpr uverbs::Backend kBackend{
     .abi = uverbs::kBackendAbi,
     .device_count = device_count,
@@ -214,6 +224,7 @@ constexpr uverbs::Backend kBackend{
     .ring_all = ring_all,
     .watch_sq = watch_sq,
     .watch_cq = watch_cq,
+    .netlink = netlink,
 };
 
 }  // namespace

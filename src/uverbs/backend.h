@@ -15,7 +15,7 @@ struct ib_uverbs_ioctl_hdr;
 
 namespace verbena::uverbs {
 
-inline constexpr std::uint32_t kBackendAbi = 2;
+inline constexpr std::uint32_t kBackendAbi = 3;
 
 // What device discovery learns about one uverbs node (sysfs class/infiniband_verbs on a real kernel).
 struct DeviceInfo {
@@ -85,6 +85,11 @@ struct Backend {
   // a thread looks at the records from now on, and so does step(). Until the object is destroyed. 0 or an errno.
   int (*watch_sq)(int fd, std::uint32_t handle);
   int (*watch_cq)(int fd, std::uint32_t handle);
+
+  // A datagram that was sent to the kernel through a NETLINK_RDMA socket of port `port` (`capped`: NETLINK_CAP_ACK).
+  // Each datagram of the answer is handed to `sink`.
+  void (*netlink)(const void* datagram, std::size_t length, std::uint32_t port, bool capped, void* argument,
+                  void (*sink)(void* argument, const void* datagram, std::size_t length));
 };
 
 // Real system calls on the host's own /dev/infiniband.

@@ -91,6 +91,8 @@ def listening(port):
 
 
 class Bench:
+    stack = "own"  # whose libibverbs and libmlx5 programs run with
+
     def __init__(self, preset="dev"):
         self.build = ROOT / "build" / preset
         self.patience = PATIENCE * (SANITIZED_PATIENCE if preset in SANITIZER_LIBRARY else 1)
@@ -114,7 +116,7 @@ class Bench:
         shutil.rmtree(self.run_dir, ignore_errors=True)
 
     def command(self, argv, host=None, devices=None, capture=None):
-        options = []
+        options = [] if self.stack == "own" else ["--stack", self.stack]
         for name, value in (("--host", host), ("--devices", devices), ("--capture", capture)):
             if value:
                 options += [name, str(value)]

@@ -12,6 +12,10 @@ TITLES = {
     "host": "The verbena command and captures",
     "utils": "ibverbs-utils", "perftest": "perftest", "pyverbs": "pyverbs, required modules",
     "pyverbs-other": "pyverbs, all other modules (for the record)", "faults": "Faults",
+    "tools": "Tools that list RDMA devices, with the libraries of the system",
+    "utils-system": "ibverbs-utils with the system's libibverbs and libmlx5",
+    "perftest-system": "perftest with the system's libibverbs and libmlx5",
+    "pyverbs-system": "pyverbs with the system's libibverbs and libmlx5",
 }
 HEAD = """# Conformance
 

@@ -1,6 +1,6 @@
 """Conformance suites: programs we did not write, judged on the emulated NIC.
 
-run.py [--quick | --ci] [--preset NAME] [--update-baseline] [SUITE...]
+run.py [--quick | --ci] [--preset NAME] [--stack own|system] [--update-baseline] [SUITE...]
 
 Prints every failure with the command that shows it, one line of counts a suite, and leaves build/results/SUITE.json.
 Exits 1 if a case fails or if fewer pass than tests/conformance/baseline/SUITE.json says.
@@ -15,7 +15,9 @@ import suite_faults
 import suite_host
 import suite_perftest
 import suite_pyverbs
+import suite_tools
 import suite_utils
+from harness import Bench
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
@@ -29,16 +31,20 @@ SUITES = {
     "pyverbs": suite_pyverbs.run,
     "pyverbs-other": suite_pyverbs.run_other,
     "faults": suite_faults.run,
+    "tools": suite_tools.run,
 }
+# The same programs with the libraries of the system on the virtual node: suite NAME-system.
+SYSTEM = {name + "-system": SUITES[name] for name in ("utils", "perftest", "pyverbs")}
 FOR_THE_RECORD = {"pyverbs-other"}  # failures there are listed but do not fail the run
 # In CI the whole of a suite that takes long is replaced by its subset.
-CI_QUICK = {"utils"}
+CI_QUICK = {"utils"} | set(SYSTEM)
 
 
 def run_suite(name, mode, preset):
     started = time.monotonic()
     cases = []
-    for case in SUITES[name](mode == "quick", preset):
+    Bench.stack = "system" if name in SYSTEM else "own"
+    for case in (SUITES | SYSTEM)[name](mode == "quick", preset):
         cases.append(case)
         if case["status"] == "failed" and name not in FOR_THE_RECORD:
             print(f"  failed: {case['name']}: {case['reason']}", flush=True)
@@ -78,18 +84,22 @@ def update_baseline(name, mode):
 
 def main():
     parser = argparse.ArgumentParser(prog="./dev conformance")
-    parser.add_argument("suites", nargs="*", metavar="SUITE", help=" ".join(SUITES))
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help=" ".join(SUITES | SYSTEM))
     parser.add_argument("--quick", action="store_true", help="the subset that ./dev test runs")
     parser.add_argument("--ci", action="store_true", help="full length, but the subset for: " + " ".join(CI_QUICK))
+    parser.add_argument("--stack", choices=("own", "system"), default="own",
+                        help="system: the suites named are run with the libraries of the system")
     parser.add_argument("--preset", default="dev")
     parser.add_argument("--update-baseline", action="store_true")
     arguments = parser.parse_args()
-    unknown = [s for s in arguments.suites if s not in SUITES]
+    if arguments.stack == "system":
+        arguments.suites = [s if s in SYSTEM else s + "-system" for s in arguments.suites] or list(SYSTEM)
+    unknown = [s for s in arguments.suites if s not in SUITES | SYSTEM]
     if unknown:
-        parser.error(f"no such suite: {unknown[0]} (there are: {' '.join(SUITES)})")
+        parser.error(f"no such suite: {unknown[0]} (there are: {' '.join(SUITES | SYSTEM)})")
     good = True
     print(f"\n== conformance ({arguments.preset})", flush=True)
-    for name in arguments.suites or SUITES:
+    for name in arguments.suites or SUITES | SYSTEM:
         mode = "quick" if arguments.quick or (arguments.ci and name in CI_QUICK) else "full"
         good = run_suite(name, mode, arguments.preset) and good
         if arguments.preset == "dev":

@@ -146,6 +146,10 @@ bool Nic::back(const void* start, std::size_t length) {
   return fallocate(slice_fd_, 0, offset, static_cast<off_t>(length)) == 0;
 }
 
+bool Nic::back_slice(std::uint64_t offset, std::size_t length) {
+  return back(reinterpret_cast<const std::byte*>(me_.slice) + offset, length);
+}
+
 namespace {
 // Zeroes a context for its next life, except the generation, whose history must go on (stale references compare against
 // it), and the locks: who follows a stale reference may hold one at any time. Word by word and releasing, for such

@@ -183,6 +183,9 @@ class Nic : public NicMap {
   int attach_multicast(const std::uint8_t gid[16], std::uint32_t qpn);
   int detach_multicast(const std::uint8_t gid[16], std::uint32_t qpn);
 
+  // Makes sure that [offset, offset + length) of the slice has pages. False: no memory.
+  bool back_slice(std::uint64_t offset, std::size_t length);
+
   // In the child of a fork: closes descriptors and unmaps, leaves the parent's slot and slice alone.
   void abandon_in_child();
 

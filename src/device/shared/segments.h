@@ -11,11 +11,12 @@
 #include <cstdint>
 
 #include "device/shared/contexts.h"
+#include "device/track.h"
 
 namespace verbena::device {
 
 inline constexpr std::uint32_t kSharedMagic = 0x56524241;  // "VRBA"
-inline constexpr std::uint32_t kSharedAbi = 3;
+inline constexpr std::uint32_t kSharedAbi = 4;
 
 inline constexpr unsigned kMaxSlots = 1024;         // processes attached to one NIC at once
 inline constexpr unsigned kLogBlock = 6;            // QPNs and mkey indices are handed out in blocks of 64
@@ -83,6 +84,7 @@ struct NicSegment {
   std::atomic<std::uint32_t> qpn_hint, mkey_hint;  // where to look next for a free block
   std::atomic<std::uint32_t> qpn_top, mkey_top;    // no block at or above this was ever taken: bounds searches, so that
   std::atomic<std::uint32_t> multicast_top;        // unused parts of the tables cost no memory; same for groups
+  std::atomic<std::uint32_t> track_ids[kTrackKinds];  // last number given out
   Slot slots[kMaxSlots];
   std::atomic<std::uint32_t> qpn_block[kBlocks];   // owner slot + 1, or 0; bits 31..16: index of the block in the
   std::atomic<std::uint32_t> mkey_block[kBlocks];  // owner's array: context index = that << kLogBlock | low bits
@@ -99,6 +101,16 @@ struct PromotedChunk {
 inline constexpr std::uint64_t kPromotedGone = ~std::uint64_t{0};
 inline constexpr unsigned kLogChunk = 16;
 inline constexpr unsigned kPromotedSlots = 1u << 17;  // open addressing on va >> kLogChunk
+
+// An object of the driver, for whoever lists the resources of the NIC. The values first, then the generation again.
+struct alignas(64) TrackRecord {
+  std::atomic<std::uint32_t> generation;  // odd while in use; raised before and after every change
+  Published<std::uint32_t> kind, id, context, pd, cq, srq, key, entries, type;
+  std::atomic<std::uint32_t> users;
+  Published<std::uint64_t> length;
+};
+inline constexpr unsigned kMaxTracked = 1u << 21;
+static_assert(sizeof(TrackRecord) == 64);
 
 // A copy that the owner's own threads make for a peer whom the kernel lets not into the owner's memory.
 struct Errand {
@@ -147,6 +159,7 @@ struct SliceHeader {
   // QPs that a peer's delivery left something to do for (a bit per QP context, and a bit per word of those).
   alignas(64) std::atomic<std::uint64_t> attention_summary[kMaxQps / 64 / 64];
   Errand errands[kErrands];
+  std::atomic<std::uint32_t> track_top;  // records at or above this were never used
 };
 inline constexpr std::uint32_t kPendingWork = 1;       // SQs with work left over by a budget
 inline constexpr std::uint32_t kPendingTimer = 2;      // a timer is armed
@@ -167,6 +180,7 @@ struct Slice {
   alignas(4096) CqContext cqs[kMaxCqs];
   alignas(4096) MkeyContext mkeys[kMaxMkeys];
   alignas(4096) QpContext qps[kMaxQps];
+  alignas(4096) TrackRecord tracked[kMaxTracked];
   // the arena (kArenaBytes) follows at the next 2 MiB boundary
 };
 inline constexpr std::uint64_t kArenaOffset = (sizeof(Slice) + (2u << 20) - 1) & ~std::uint64_t{(2u << 20) - 1};

@@ -1,13 +1,12 @@
-// Interposers of what works on an open uverbs node, and of the netlink family of RDMA.
+// Interposers of what works on an open uverbs node.
 #include <errno.h>
-#include <linux/netlink.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "preload/netlink.h"
 #include "preload/next.h"
 #include "preload/progress.h"
 #include "preload/state.h"
@@ -43,6 +42,12 @@ EXPORT ssize_t write(int fd, const void* data, size_t length) {
       errno = EOPNOTSUPP;
       return -1;
     }
+  if (NetlinkSocket::any()) [[unlikely]]
+    if (const State* now = state())
+      if (const auto socket = NetlinkSocket::find(fd)) {
+        const iovec whole{const_cast<void*>(data), length};
+        return socket->send(*now, &whole, 1, nullptr, 0);
+      }
   return next<"write", ssize_t(int, const void*, size_t)>()(fd, data, length);
 }
 
@@ -50,6 +55,11 @@ EXPORT int close(int fd) {
   const State* now = state();
   struct stat status;
   if (now == nullptr || next<"fstat", int(int, struct stat*)>()(fd, &status) != 0) return next<"close", int(int)>()(fd);
+  if (S_ISSOCK(status.st_mode) && NetlinkSocket::any()) {
+    const int result = next<"close", int(int)>()(fd);
+    NetlinkSocket::sweep();
+    return result;
+  }
   // Nodes are files in memory, event descriptors pipes. In a vfork child the objects are still the parent's.
   const bool candidate = S_ISFIFO(status.st_mode) || (S_ISREG(status.st_mode) && status.st_nlink == 0);
   if (!candidate || !is_own_process() || now->is_device_code(__builtin_return_address(0)))
@@ -58,12 +68,4 @@ EXPORT int close(int fd) {
   stop_watching(fd);
   const Inside guard;
   return now->backend->close(fd);
-}
-
-EXPORT int socket(int domain, int type, int protocol) {
-  if (domain == AF_NETLINK && protocol == NETLINK_RDMA && wake() != nullptr) {
-    errno = EPROTONOSUPPORT;  // sends callers to sysfs, which is ours
-    return -1;
-  }
-  return next<"socket", int(int, int, int)>()(domain, type, protocol);
 }

@@ -1,0 +1,169 @@
+// Interposers of sockets, for NETLINK_RDMA alone: everybody else's calls test one word and go on.
+#include <errno.h>
+#include <linux/netlink.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "preload/netlink.h"
+#include "preload/next.h"
+#include "preload/state.h"
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+using namespace verbena::preload;
+
+namespace {
+
+// Null, or what `fd` is with the State in `*now`.
+std::shared_ptr<NetlinkSocket> ours(int fd, const State** now) {
+  if (!NetlinkSocket::any()) [[likely]]
+    return nullptr;
+  *now = state();
+  return *now ? NetlinkSocket::find(fd) : nullptr;
+}
+std::shared_ptr<NetlinkSocket> ours(int fd) {
+  const State* now = nullptr;
+  return ours(fd, &now);
+}
+
+// Receives by libc, with answers moved up before and after.
+template <class Receive>
+ssize_t receive(int fd, Receive by_libc) {
+  const auto socket = ours(fd);
+  if (!socket) [[likely]]
+    return by_libc();
+  socket->pump();
+  const ssize_t length = by_libc();
+  if (length > 0) socket->pump();
+  return length;
+}
+
+template <class Receive>
+ssize_t receive_from(int fd, sockaddr* from, socklen_t* length, Receive by_libc) {
+  const socklen_t room = length ? *length : 0;
+  const ssize_t received = receive(fd, by_libc);
+  if (received >= 0 && from && length && ours(fd)) {
+    *length = room;
+    NetlinkSocket::kernel_address(from, length);
+  }
+  return received;
+}
+
+}  // namespace
+
+EXPORT int socket(int domain, int type, int protocol) {
+  if (domain == AF_NETLINK && protocol == NETLINK_RDMA)
+    if (const State* now = wake()) return NetlinkSocket::open(*now, type);
+  return next<"socket", int(int, int, int)>()(domain, type, protocol);
+}
+
+EXPORT int bind(int fd, const sockaddr* address, socklen_t length) {
+  if (const auto socket = ours(fd)) return socket->bind(address, length);
+  return next<"bind", int(int, const sockaddr*, socklen_t)>()(fd, address, length);
+}
+
+EXPORT int connect(int fd, const sockaddr* address, socklen_t length) {
+  if (ours(fd)) return 0;  // the kernel is what it talks to anyway
+  return next<"connect", int(int, const sockaddr*, socklen_t)>()(fd, address, length);
+}
+
+EXPORT int getsockname(int fd, sockaddr* address, socklen_t* length) {
+  if (const auto socket = ours(fd)) {
+    socket->own_address(address, length);
+    return 0;
+  }
+  return next<"getsockname", int(int, sockaddr*, socklen_t*)>()(fd, address, length);
+}
+
+EXPORT int getpeername(int fd, sockaddr* address, socklen_t* length) {
+  if (ours(fd)) {
+    NetlinkSocket::kernel_address(address, length);
+    return 0;
+  }
+  return next<"getpeername", int(int, sockaddr*, socklen_t*)>()(fd, address, length);
+}
+
+EXPORT int setsockopt(int fd, int level, int name, const void* value, socklen_t length) {
+  if (level == SOL_NETLINK)
+    if (const auto socket = ours(fd)) return socket->set_option(level, name, value, length);
+  return next<"setsockopt", int(int, int, int, const void*, socklen_t)>()(fd, level, name, value, length);
+}
+
+EXPORT ssize_t sendto(int fd, const void* data, size_t length, int flags, const sockaddr* to, socklen_t to_length) {
+  const State* now = nullptr;
+  if (const auto socket = ours(fd, &now)) {
+    const iovec whole{const_cast<void*>(data), length};
+    return socket->send(*now, &whole, 1, to, to_length);
+  }
+  return next<"sendto", ssize_t(int, const void*, size_t, int, const sockaddr*, socklen_t)>()(fd, data, length, flags,
+                                                                                             to, to_length);
+}
+
+EXPORT ssize_t send(int fd, const void* data, size_t length, int flags) {
+  const State* now = nullptr;
+  if (const auto socket = ours(fd, &now)) {
+    const iovec whole{const_cast<void*>(data), length};
+    return socket->send(*now, &whole, 1, nullptr, 0);
+  }
+  return next<"send", ssize_t(int, const void*, size_t, int)>()(fd, data, length, flags);
+}
+
+EXPORT ssize_t sendmsg(int fd, const msghdr* message, int flags) {
+  const State* now = nullptr;
+  if (const auto socket = ours(fd, &now))
+    return socket->send(*now, message->msg_iov, message->msg_iovlen, static_cast<const sockaddr*>(message->msg_name),
+                        message->msg_namelen);
+  return next<"sendmsg", ssize_t(int, const msghdr*, int)>()(fd, message, flags);
+}
+
+EXPORT ssize_t writev(int fd, const iovec* pieces, int count) {
+  const State* now = nullptr;
+  if (const auto socket = ours(fd, &now))
+    return socket->send(*now, pieces, static_cast<size_t>(count), nullptr, 0);
+  return next<"writev", ssize_t(int, const iovec*, int)>()(fd, pieces, count);
+}
+
+EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
+  void* const name = message ? message->msg_name : nullptr;
+  socklen_t* const length = message ? &message->msg_namelen : nullptr;
+  return receive_from(fd, static_cast<sockaddr*>(name), length,
+                      [&] { return next<"recvmsg", ssize_t(int, msghdr*, int)>()(fd, message, flags); });
+}
+
+EXPORT ssize_t recvfrom(int fd, void* data, size_t room, int flags, sockaddr* from, socklen_t* length) {
+  return receive_from(fd, from, length, [&] {
+    return next<"recvfrom", ssize_t(int, void*, size_t, int, sockaddr*, socklen_t*)>()(fd, data, room, flags, from,
+                                                                                       length);
+  });
+}
+
+EXPORT ssize_t recv(int fd, void* data, size_t room, int flags) {
+  return receive(fd, [&] { return next<"recv", ssize_t(int, void*, size_t, int)>()(fd, data, room, flags); });
+}
+
+EXPORT ssize_t read(int fd, void* data, size_t room) {
+  return receive(fd, [&] { return next<"read", ssize_t(int, void*, size_t)>()(fd, data, room); });
+}
+
+EXPORT ssize_t readv(int fd, const iovec* pieces, int count) {
+  return receive(fd, [&] { return next<"readv", ssize_t(int, const iovec*, int)>()(fd, pieces, count); });
+}
+
+// What fortified programs call.
+EXPORT ssize_t __recvfrom_chk(int fd, void* data, size_t room, size_t size, int flags, sockaddr* from,
+                              socklen_t* length) {
+  return receive_from(fd, from, length, [&] {
+    return next<"__recvfrom_chk", ssize_t(int, void*, size_t, size_t, int, sockaddr*, socklen_t*)>()(
+        fd, data, room, size, flags, from, length);
+  });
+}
+
+EXPORT ssize_t __recv_chk(int fd, void* data, size_t room, size_t size, int flags) {
+  return receive(
+      fd, [&] { return next<"__recv_chk", ssize_t(int, void*, size_t, size_t, int)>()(fd, data, room, size, flags); });
+}
+
+EXPORT ssize_t __read_chk(int fd, void* data, size_t room, size_t size) {
+  return receive(fd, [&] { return next<"__read_chk", ssize_t(int, void*, size_t, size_t)>()(fd, data, room, size); });
+}
