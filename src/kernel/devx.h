@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernel/devx_rules.h"
+#include "kernel/dmabuf.h"
 #include "kernel/file.h"
 
 namespace verbena::kernel {
@@ -26,6 +27,7 @@ struct DevxUmem : Object {
   int destroy(File& file) override;
 
   std::uint32_t id = 0;
+  std::unique_ptr<DmaBuf> dmabuf;
 };
 
 }  // namespace verbena::kernel

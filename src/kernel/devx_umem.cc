@@ -76,16 +76,21 @@ int native_reg(File& file, Request& request) {
   std::uint32_t access = 0;
   if (int error = request.flags(MLX5_IB_ATTR_DEVX_UMEM_REG_ACCESS, allowed, &access)) return error;
   if (int error = check_access(access)) return error;
-  if (request.has(MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD)) return EOPNOTSUPP;
   unsigned log_page = kAdapterPage;
   if (request.has(MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP))
     if (int error = choose_page(request.value<std::uint64_t>(MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP), &log_page))
       return error;
-  const auto address = request.value<std::uint64_t>(MLX5_IB_ATTR_DEVX_UMEM_REG_ADDR);
+  auto address = request.value<std::uint64_t>(MLX5_IB_ATTR_DEVX_UMEM_REG_ADDR);
   const auto length = request.value<std::uint64_t>(MLX5_IB_ATTR_DEVX_UMEM_REG_LEN);
   const bool writable = access & (Access::local_write | Access::remote_write);
-  if (int error = check_memory(address, length, writable)) return error;
   auto umem = std::make_unique<DevxUmem>();
+  if (request.has(MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD)) {
+    const int fd = request.fd(MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD);
+    if (int error = DmaBuf::map(fd, address, length, writable, &umem->dmabuf)) return error;
+    address = umem->dmabuf->address();
+  } else if (int error = check_memory(address, length, writable)) {
+    return error;
+  }
   if (int error = create_umem(file, address, length, writable, log_page, &umem->id)) return error;
   file.umems()[umem->id] = address;
   request.write(MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, umem->id);

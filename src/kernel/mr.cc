@@ -1,16 +1,13 @@
 #include "kernel/mr.h"
 
-#include <fcntl.h>
 #include <rdma/ib_user_verbs.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
-#include <string_view>
 
 #include "kernel/ib.h"
 #include "kernel/method.h"
+#include "uverbs/newer.h"
 
 namespace verbena::kernel {
 namespace {
@@ -67,7 +64,6 @@ bool is_writable(std::uint32_t access) {
 }
 
 int create_keys(File& file, Pd& pd, const MrParams& mr, std::uint32_t* key, std::uint32_t* inner) {
-  if (int error = check_memory(mr.start, mr.length, is_writable(mr.access))) return error;
   *inner = 0;
   if (mr.iova == mr.start) return create_direct(file, pd, mr, key);
   if (int error = create_direct(file, pd, mr, inner)) return error;
@@ -76,9 +72,8 @@ int create_keys(File& file, Pd& pd, const MrParams& mr, std::uint32_t* key, std:
   return error;
 }
 
+// Over memory that is known to be there.
 int reg_mr(File& file, Pd& pd, const MrParams& params, std::unique_ptr<Mr>* out) {
-  if (params.start % kPageSize != params.iova % kPageSize) return EINVAL;
-  if (int error = check_access(params.access)) return error;
   auto mr = std::make_unique<Mr>();
   if (int error = create_keys(file, pd, params, &mr->key, &mr->inner)) return error;
   mr->pd = &pd;
@@ -94,6 +89,7 @@ int reg_mr(File& file, Pd& pd, const MrParams& params, std::unique_ptr<Mr>* out)
 // Rights and domain, and the range of a region that lies at its own address, change in place: the keys stay. Any other
 // change makes new keys first, so that on failure the region stays as it was.
 int update_keys(File& file, Mr& mr, Pd& pd, const MrParams& params) {
+  if (int error = check_memory(params.start, params.length, is_writable(params.access))) return error;
   const bool moved = params.start != mr.start || params.length != mr.length || params.iova != mr.iova;
   if (moved && (mr.inner || params.iova != params.start)) {
     std::uint32_t key = 0, inner = 0;
@@ -104,7 +100,6 @@ int update_keys(File& file, Mr& mr, Pd& pd, const MrParams& params) {
     mr.inner = inner;
     return 0;
   }
-  if (int error = check_memory(params.start, params.length, is_writable(params.access))) return error;
   prm::Box<prm::Mkc> mkc;
   set_access(mkc.view(), params.access, file.node().caps());
   mkc.set<prm::Mkc::pd>(pd.pdn);
@@ -139,6 +134,9 @@ int write_reg_mr(File& file, WriteCall& call) {
   int error = 0;
   Pd* pd = file.find<Pd>(cmd.pd_handle, UVERBS_OBJECT_PD, &error);
   if (!pd) return EINVAL;
+  if (cmd.start % kPageSize != cmd.hca_va % kPageSize) return EINVAL;
+  if ((error = check_access(cmd.access_flags))) return error;
+  if ((error = check_memory(cmd.start, cmd.length, is_writable(cmd.access_flags)))) return error;
   std::unique_ptr<Mr> mr;
   if ((error = reg_mr(file, *pd, {cmd.start, cmd.length, cmd.hca_va, cmd.access_flags}, &mr))) return error;
   ib_uverbs_reg_mr_resp response{};
@@ -157,7 +155,7 @@ int write_rereg_mr(File& file, WriteCall& call) {
   Mr* mr = file.find<Mr>(cmd.mr_handle, UVERBS_OBJECT_MR, &error);
   if (!mr) return error;
   if (mr->users) return EBUSY;
-  if (mr->dm) return EINVAL;
+  if (mr->dm || mr->dmabuf) return EINVAL;
   MrParams params{mr->start, mr->length, mr->iova, mr->access};
   if (cmd.flags & Rereg::access) {
     if ((error = check_access(cmd.access_flags))) return error;
@@ -237,28 +235,37 @@ constexpr AttrSpec kDmabufAttrs[] = {
     uverbs::in_attr(UVERBS_ATTR_REG_DMABUF_MR_IOVA, 8),
     {UVERBS_ATTR_REG_DMABUF_MR_FD, uverbs::AttrKind::ptr_in, true, 4, 8, false, 0, AttrAccess::read},
     uverbs::flags_attr(UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS, true),
+    uverbs::flags_attr(uverbs::newer::kRegDmabufAccessFlags),
     uverbs::out_attr(UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, 4),
     uverbs::out_attr(UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, 4),
 };
 
 int native_reg_dmabuf(File& file, Request& request) {
   int error = 0;
-  if (!file.find<Pd>(request.handle(UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE), UVERBS_OBJECT_PD, &error)) return error;
-  std::uint32_t access = 0;
+  Pd* pd = file.find<Pd>(request.handle(UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE), UVERBS_OBJECT_PD, &error);
+  if (!pd) return error;
+  std::uint32_t access = 0, vendor = 0;
   constexpr std::uint32_t allowed = Access::local_write | Access::remote_read | Access::remote_write |
                                     Access::remote_atomic | Access::relaxed_ordering;
   if ((error = request.flags(UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS, allowed, &access))) return error;
   if ((error = check_access(access))) return error;
   const auto offset = request.value<std::uint64_t>(UVERBS_ATTR_REG_DMABUF_MR_OFFSET);
+  const auto length = request.value<std::uint64_t>(UVERBS_ATTR_REG_DMABUF_MR_LENGTH);
   const auto iova = request.value<std::uint64_t>(UVERBS_ATTR_REG_DMABUF_MR_IOVA);
   if (offset % kPageSize != iova % kPageSize) return EINVAL;
+  if ((error = request.flags(uverbs::newer::kRegDmabufAccessFlags, uverbs::newer::kRegDmabufDataDirect, &vendor)))
+    return error;
+  if (vendor) return iova % kPageSize ? EOPNOTSUPP : EINVAL;  // there is no data-direct function
   const int fd = request.value<std::int32_t>(UVERBS_ATTR_REG_DMABUF_MR_FD);
-  if (fcntl(fd, F_GETFD) < 0) return EBADF;
-  char path[64], target[64] = {};
-  std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-  const ssize_t n = readlink(path, target, sizeof target - 1);
-  // A real dma-buf belongs to another device's memory, which is out of reach from here.
-  return n > 0 && std::string_view(target).starts_with("/dmabuf") ? EOPNOTSUPP : EINVAL;
+  std::unique_ptr<DmaBuf> memory;
+  if ((error = DmaBuf::map(fd, offset, length, is_writable(access), &memory))) return error;
+  std::unique_ptr<Mr> mr;
+  if ((error = reg_mr(file, *pd, {memory->address(), length, iova, access}, &mr))) return error;
+  mr->dmabuf = std::move(memory);
+  request.write(UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, mr->key);
+  request.write(UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, mr->key);
+  request.set_id(UVERBS_ATTR_REG_DMABUF_MR_HANDLE, file.objects().add(std::move(mr)));
+  return 0;
 }
 
 constexpr Method kMethods[] = {

@@ -6,6 +6,7 @@
 
 #include "kernel/command.h"
 #include "kernel/dm.h"
+#include "kernel/dmabuf.h"
 #include "kernel/file.h"
 #include "kernel/pd.h"
 #include "prm/mkey.h"
@@ -52,6 +53,7 @@ struct Mr : Object {
 
   Pd* pd = nullptr;
   Dm* dm = nullptr;            // of device memory
+  std::unique_ptr<DmaBuf> dmabuf;
   std::uint32_t key = 0;       // lkey and rkey
   std::uint32_t inner = 0;     // key of the memory itself if it has another address in the region; 0: none
   std::uint64_t start = 0, length = 0, iova = 0;

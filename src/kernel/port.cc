@@ -8,6 +8,7 @@
 #include "kernel/device_query.h"
 #include "kernel/ib.h"
 #include "kernel/method.h"
+#include "uverbs/newer.h"
 
 namespace verbena::kernel {
 
@@ -147,11 +148,17 @@ int native_mlx5_query_port(File& file, Request& request) {
   return request.write_or_zero(MLX5_IB_ATTR_QUERY_PORT, &response, sizeof response);
 }
 
+constexpr AttrSpec kDataDirectAttrs[] = {uverbs::any_out_attr(uverbs::newer::kDataDirectSysfsPath, true)};
+
+// The device has no such function.
+int native_data_direct(File&, Request&) { return ENODEV; }
+
 constexpr Method kMethods[] = {
     {{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT, kQueryPortAttrs}, native_query_port},
     {{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_TABLE, kGidTableAttrs}, native_gid_table},
     {{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_ENTRY, kGidEntryAttrs}, native_gid_entry},
     {{UVERBS_OBJECT_DEVICE, MLX5_IB_METHOD_QUERY_PORT, kMlx5QueryPortAttrs}, native_mlx5_query_port},
+    {{UVERBS_OBJECT_DEVICE, uverbs::newer::kGetDataDirectSysfsPath, kDataDirectAttrs}, native_data_direct},
 };
 constexpr WriteCommand kCommands[] = {
     {IB_USER_VERBS_CMD_QUERY_DEVICE, sizeof(ib_uverbs_query_device), sizeof(ib_uverbs_query_device_resp),

@@ -20,8 +20,13 @@ ibv_mr* reg_mr(ibv_pd* pd, void* addr, std::size_t length, std::uint64_t iova, i
 }
 
 ibv_mr* reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, std::size_t length, std::uint64_t iova, int fd, int access) {
+  return reg_dmabuf_mr_with(pd, offset, length, iova, fd, access, nullptr);
+}
+
+ibv_mr* reg_dmabuf_mr_with(ibv_pd* pd, std::uint64_t offset, std::size_t length, std::uint64_t iova, int fd, int access,
+                           verbena_bundle* driver) {
   auto mr = std::make_unique<verbs::Mr>();
-  if (verbena_cmd_reg_dmabuf_mr(pd, offset, length, iova, fd, access, mr.get())) return nullptr;
+  if (verbena_cmd_reg_dmabuf_mr(pd, offset, length, iova, fd, access, mr.get(), driver)) return nullptr;
   mr->access = access;
   return &mr.release()->mr;
 }

@@ -27,6 +27,9 @@ void unimport_pd(ibv_pd*);
 // mr.cc
 ibv_mr* reg_mr(ibv_pd*, void* addr, std::size_t length, std::uint64_t iova, int access);
 ibv_mr* reg_dmabuf_mr(ibv_pd*, std::uint64_t offset, std::size_t length, std::uint64_t iova, int fd, int access);
+// With extra attributes of the request, or null.
+ibv_mr* reg_dmabuf_mr_with(ibv_pd*, std::uint64_t offset, std::size_t length, std::uint64_t iova, int fd, int access,
+                           verbena_bundle* driver);
 int rereg_mr(verbs::Mr*, int flags, ibv_pd*, void* addr, std::size_t length, int access);
 int dereg_mr(verbs::Mr*);
 int advise_mr(ibv_pd*, ibv_advise_mr_advice, std::uint32_t flags, ibv_sge*, std::uint32_t count);

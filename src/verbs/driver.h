@@ -283,7 +283,7 @@ int verbena_cmd_rereg_mr(verbena::verbs::Mr*, std::uint32_t flags, void* addr, s
                          int access, ibv_pd*, const verbena_udata*);
 int verbena_cmd_dereg_mr(verbena::verbs::Mr*);
 int verbena_cmd_reg_dmabuf_mr(ibv_pd*, std::uint64_t offset, std::size_t length, std::uint64_t iova, int fd, int access,
-                              verbena::verbs::Mr*);
+                              verbena::verbs::Mr*, verbena_bundle* driver);
 int verbena_cmd_query_mr(ibv_pd*, verbena::verbs::Mr*, std::uint32_t handle);
 int verbena_cmd_advise_mr(ibv_pd*, ibv_advise_mr_advice, std::uint32_t flags, const ibv_sge*, std::uint32_t count);
 int verbena_cmd_alloc_mw(ibv_pd*, ibv_mw_type, ibv_mw*, const verbena_udata*);

@@ -86,16 +86,26 @@ struct Queues {
   World* w = nullptr;
   char* memory = nullptr;
   mlx5dv_devx_umem* umem = nullptr;
+  bool borrowed = false;
   mlx5dv_devx_uar* uar = nullptr;
   mlx5dv_devx_obj *cq = nullptr, *qp = nullptr;
   ibv_mr* mr = nullptr;
   std::uint32_t cqn = 0, qpn = 0, ci = 0;
   std::uint16_t sq_pi = 0, rq_pi = 0;
 
-  explicit Queues(World* world, std::uint32_t uar_type = MLX5DV_UAR_ALLOC_TYPE_BF) : w(world) {
-    memory = static_cast<char*>(std::aligned_alloc(4096, kBytes));
+  explicit Queues(World* world, std::uint32_t uar_type = MLX5DV_UAR_ALLOC_TYPE_BF)
+      : Queues(world, uar_type, static_cast<char*>(std::aligned_alloc(4096, kBytes))) {}
+  Queues(World* world, std::uint32_t uar_type, char* place) : w(world), memory(place) {
     std::memset(memory, 0, kBytes);
     CHECK((umem = mlx5dv_devx_umem_reg(w->context, memory, kBytes, IBV_ACCESS_LOCAL_WRITE)));
+    build(uar_type);
+  }
+  // In a UMEM that is there already; it and the memory stay the caller's.
+  Queues(World* world, char* place, mlx5dv_devx_umem* there) : w(world), memory(place), umem(there), borrowed(true) {
+    std::memset(memory, 0, kBytes);
+    build(MLX5DV_UAR_ALLOC_TYPE_BF);
+  }
+  void build(std::uint32_t uar_type) {
     CHECK((uar = mlx5dv_devx_alloc_uar(w->context, uar_type)));
     CHECK((mr = ibv_reg_mr(w->pd, memory + kDataAt, 4096, kAllAccess)));
     make_cq();
@@ -105,6 +115,7 @@ struct Queues {
     CHECK(!mlx5dv_devx_obj_destroy(qp) && !mlx5dv_devx_obj_destroy(cq));
     CHECK(!ibv_dereg_mr(mr));
     mlx5dv_devx_free_uar(uar);
+    if (borrowed) return;
     CHECK(!mlx5dv_devx_umem_dereg(umem));
     std::free(memory);
   }

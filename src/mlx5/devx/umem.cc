@@ -21,7 +21,8 @@ DevxUmem* reg(Context* context, const mlx5dv_devx_umem_in& in, bool with_page_si
   const bool dmabuf = in.comp_mask & MLX5DV_UMEM_MASK_DMABUF;
   std::unique_ptr<DevxUmem> umem(new (std::nothrow) DevxUmem{{}, context, in.addr, in.size, 0});
   if (!umem) return fail_null(ENOMEM);
-  if (ibv_dontfork_range(in.addr, in.size)) return nullptr;
+  if (dmabuf) umem->size = 0;  // `addr` is no address of this process
+  if (ibv_dontfork_range(umem->addr, umem->size)) return nullptr;
   uverbs::Bundle bundle(MLX5_IB_OBJECT_DEVX_UMEM, MLX5_IB_METHOD_DEVX_UMEM_REG);
   bundle.in_u64(MLX5_IB_ATTR_DEVX_UMEM_REG_ADDR, reinterpret_cast<std::uintptr_t>(in.addr));
   bundle.in_u64(MLX5_IB_ATTR_DEVX_UMEM_REG_LEN, in.size);
@@ -33,7 +34,7 @@ DevxUmem* reg(Context* context, const mlx5dv_devx_umem_in& in, bool with_page_si
   const auto handle = bundle.out_object(MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE);
   const int error = dmabuf && in.dmabuf_fd == -1 ? EBADF : verbena_execute(context, &bundle);
   if (error) {
-    ibv_dofork_range(in.addr, in.size);
+    ibv_dofork_range(umem->addr, umem->size);
     return fail_null(error);
   }
   umem->handle = bundle.object(handle);

@@ -69,7 +69,7 @@ int verbena_cmd_dereg_mr(Mr* mr) {
 }
 
 int verbena_cmd_reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, std::size_t length, std::uint64_t iova, int fd,
-                              int access, Mr* mr) {
+                              int access, Mr* mr, verbena_bundle* driver) {
   std::uint32_t lkey = 0, rkey = 0;
   verbena_bundle bundle(UVERBS_OBJECT_MR, UVERBS_METHOD_REG_DMABUF_MR);
   auto handle = bundle.out_object(UVERBS_ATTR_REG_DMABUF_MR_HANDLE);
@@ -81,7 +81,7 @@ int verbena_cmd_reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, std::size_t leng
   bundle.in_u64(UVERBS_ATTR_REG_DMABUF_MR_IOVA, iova);
   bundle.in_u32(UVERBS_ATTR_REG_DMABUF_MR_FD, static_cast<std::uint32_t>(fd));
   bundle.in_u32(UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS, static_cast<std::uint32_t>(access));
-  if (int error = verbena_execute(context_of(pd->context), &bundle)) return error;
+  if (int error = execute_with(*context_of(pd->context), bundle, driver)) return error;
   mr->mr = {.context = pd->context,
             .pd = pd,
             .addr = reinterpret_cast<void*>(offset),
