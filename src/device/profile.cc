@@ -131,7 +131,7 @@ void read_limits(Reader& r, const toml::table& t, Limits& l) {
   r.number(t, in, "log_max_klm_list_size", 1, 16, l.log_max_klm_list_size);
   r.number(t, in, "log_max_pd", 2, 23, l.log_max_pd);
   r.number(t, in, "log_max_transport_domain", 1, 23, l.log_max_transport_domain);
-  r.number(t, in, "log_max_uctx", 1, 16, l.log_max_uctx);
+  r.number(t, in, "log_max_uctx", 0, 16, l.log_max_uctx);
   r.number(t, in, "log_max_umem", 1, 23, l.log_max_umem);
   r.number(t, in, "log_max_mcg", 0, 12, l.log_max_mcg);
   r.number(t, in, "max_qp_mcg", 1, kMulticastMembers, l.max_qp_mcg);

@@ -14,6 +14,7 @@
 #include <memory>
 #include <deque>
 #include <mutex>
+#include <unordered_set>
 #include <vector>
 
 #include "mlx5/buffer.h"
@@ -42,6 +43,7 @@ struct Uar {
   bool kernel_object = false;  // allocated by the UAR object; otherwise a page fixed at open
   bool dedicated = false;
   bool shared = false;
+  bool alone = false;          // a page that goes with its only register
   unsigned users = 0;  // of a shared one
 
   char* reg = nullptr;
@@ -241,7 +243,7 @@ struct Context : verbs::Context {
   Uar* nc_uar = nullptr;
   void* cq_uar = nullptr;
   std::deque<Uar*> dedicated_free, shared_uars, thread_free;
-  std::vector<Uar*> all_uars;
+  std::unordered_set<Uar*> all_uars;
   unsigned dedicated_count = 0, shared_count = 0;
   std::vector<Uar> static_regs;
 

@@ -50,7 +50,7 @@ Uar* allocate_page(Context* context, mlx5_ib_uapi_uar_alloc_type type) {
   uar->page_id = page_id;
   uar->owns_mapping = true;
   uar->kernel_object = true;
-  context->all_uars.push_back(uar.get());
+  context->all_uars.insert(uar.get());
   return uar.release();
 }
 
@@ -68,7 +68,7 @@ void add_registers(Context* context, Uar* first, std::deque<Uar*>& list) {
       uar->page_id = first->page_id + i / kUsableRegsPerUar;
       uar->dedicated = first->dedicated;
       uar->shared = first->shared;
-      context->all_uars.push_back(uar);
+      context->all_uars.insert(uar);
     }
     uar->reg = static_cast<char*>(first->page) + (i / kUsableRegsPerUar) * kUarPage + kBlueFlameOffset +
                (i % kUsableRegsPerUar) * context->caps.bf_reg_size;
@@ -171,6 +171,23 @@ void give_qp_uar(Context* context, Uar* uar) {
     context->dedicated_free.push_back(uar);
   else
     --uar->users;
+}
+
+Uar* take_page(Context* context) {
+  std::lock_guard guard(context->uar_mutex);
+  Uar* uar = allocate_page(context, MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC);
+  if (!uar) return nullptr;
+  uar->alone = true;
+  uar->reg = static_cast<char*>(uar->page) + kBlueFlameOffset;
+  return uar;
+}
+
+void give_page(Context* context, Uar* uar) {
+  std::lock_guard guard(context->uar_mutex);
+  verbena_munmap(context, uar->page, uar->length);
+  destroy_object(context, uar->handle);
+  context->all_uars.erase(uar);
+  delete uar;
 }
 
 Uar* take_thread_uar(Context* context) {

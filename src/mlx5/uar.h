@@ -21,4 +21,8 @@ void give_qp_uar(Context* context, Uar* uar);
 Uar* take_thread_uar(Context* context);
 void give_thread_uar(Context* context, Uar* uar);
 
+// A page without write combining that nobody else uses; give_page() unmaps it.
+Uar* take_page(Context* context);
+void give_page(Context* context, Uar* uar);
+
 }  // namespace verbena::mlx5

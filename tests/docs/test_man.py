@@ -18,6 +18,23 @@ import man  # noqa: E402
 HEADERS = ROOT / "include" / "infiniband" / "mlx5dv"
 COVERED = ("device.h", "devx.h", "object.h", "queue.h")  # steering, crypto and work request builders follow
 VERBENA = None
+# Errors that no program can bring about here, by page ("*": any), and why.
+UNPROVOKED = {
+    ("*", "ENOMEM"): "the library is out of memory, or an emulated limit that this page's functions do not have",
+    ("*", "EPROTONOSUPPORT"): "the kernel's role knows every request that the library makes",
+    ("*", "ENFILE"): "all descriptors of the machine would have to be taken",
+    ("mlx5dv_devx_alloc_uar", "ENOSPC"): "of kernels that fix the pages when the context is opened",
+    ("mlx5dv_devx_get_event", "EOVERFLOW"): "of kernels that drop events; docs/fidelity.md says what happens here",
+    ("mlx5dv_devx_subscribe_devx_event", "EOPNOTSUPP"): "of a device without events for programs",
+    ("mlx5dv_get_clock_info", "EINVAL"): "of kernels that share no clock page",
+    ("mlx5dv_get_clock_info", "EBUSY"): "of a kernel that updates its clock page without end",
+    ("mlx5dv_get_data_direct_sysfs_path", "ENOSPC"): "of a device that has such a function",
+    ("mlx5dv_map_ah_to_qp", "EAGAIN"): "all mappings would have to be taken",
+    ("mlx5dv_open_device", "EACCES"): "of device nodes in /dev",
+    ("mlx5dv_open_device", "ENODEV"): "of device nodes in /dev",
+    ("mlx5dv_reserved_qpn_alloc", "EAGAIN"): "all QP numbers of the machine would have to be taken",
+}
+CASE = re.compile(r"\bCASE\((mlx5dv_\w+), (E[A-Z0-9]+),")
 PROTOTYPE = re.compile(r"^(?:static inline )?((?:const )?\w[\w ]*[ *]+(mlx5dv_\w+)\([^)]*\))\s*[;{]", re.M)
 SECTIONS = ("SYNOPSIS", "DESCRIPTION", "ARGUMENTS", "RETURN VALUE", "ERRORS", "EMULATED NIC", "EXAMPLE", "SEE ALSO")
 INCLUDES = """#include <endian.h>
@@ -111,6 +128,19 @@ class ManualPages(unittest.TestCase):
             if absent != page.functions():
                 for name in absent:
                     self.assertIn(f"``{name}()``", text.split("\nSTATUS\n")[1].split("EOPNOTSUPP")[0])
+
+    def test_every_error_has_a_case(self):
+        """What ERRORS lists, tests/programs/dv_errors.cc provokes, of functions that are there."""
+        cases = {}
+        for name, error in CASE.findall((ROOT / "tests" / "programs" / "dv_errors.cc").read_text()):
+            cases.setdefault(error, set()).add(name)
+        missing = man.refused()
+        for page in self.functions():
+            here = [name for name in page.functions() if name not in missing]
+            for error in re.findall(r"\bE[A-Z0-9]+\b", " ".join(re.findall(r"^E[A-Z0-9, ]+$", page.part("ERRORS"), re.M))):
+                if error == "ERRORS" or not here or ("*", error) in UNPROVOKED or (page.name, error) in UNPROVOKED:
+                    continue
+                self.assertTrue(cases.get(error, set()) & set(here), f"{page.path.name}: no case for {error}")
 
     def test_examples_compile(self):
         unit = [INCLUDES]

@@ -301,6 +301,7 @@ int main() {
   World w = open_devx();
   traffic(&w, MLX5DV_UAR_ALLOC_TYPE_BF);
   traffic(&w, MLX5DV_UAR_ALLOC_TYPE_NC);
+  traffic(&w, 1u << 31);  // MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED, which Debian 12's header does not have
   events(&w);
   cq_overrun(&w);
   events_without_data(&w);

@@ -41,7 +41,12 @@ extern "C" {
 
 VERBENA_MLX5_EXPORT mlx5dv_devx_uar* mlx5dv_devx_alloc_uar(ibv_context* ibv, std::uint32_t flags) {
   Context* context = mlx5_context(ibv);
-  if (!context || (flags & ~std::uint32_t{MLX5DV_UAR_ALLOC_TYPE_NC})) return fail_null(EOPNOTSUPP);
+  if (!context || (flags & ~std::uint32_t{MLX5DV_UAR_ALLOC_TYPE_NC | MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED}))
+    return fail_null(EOPNOTSUPP);
+  if (flags & MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED) {
+    Uar* page = take_page(context);
+    return page ? show(context, page) : nullptr;
+  }
   // Pages without write combining take doorbells only: one is enough for everybody.
   if (flags & MLX5DV_UAR_ALLOC_TYPE_NC)
     return context->nc_uar ? show(context, context->nc_uar) : fail_null(EOPNOTSUPP);
@@ -56,6 +61,7 @@ VERBENA_MLX5_EXPORT mlx5dv_devx_uar* mlx5dv_devx_alloc_uar(ibv_context* ibv, std
 
 VERBENA_MLX5_EXPORT void mlx5dv_devx_free_uar(mlx5dv_devx_uar* devx) {
   Uar* uar = uar_of(devx);
+  if (uar->alone) return give_page(uar->context, uar);
   if (uar != uar->context->nc_uar) give_thread_uar(uar->context, uar);
 }
 

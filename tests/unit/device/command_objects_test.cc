@@ -41,11 +41,12 @@ TEST_F(ObjectCommandTest, CapabilityPagesAgreeWithTheProfile) {
                 cap.get<C::nic_flow_table>() | cap.get<C::eth_net_offloads>() |
                 cap.get<C::crypto>() | cap.get<C::sho>() | cap.get<C::cqe_compression>() | cap.get<C::null_mkey>(),
             0u);
-  // Reserved QP numbers, scheduling elements; and virtio queues, of which there are none: they come with doorbell pages
-  // (VAR).
-  EXPECT_EQ(cap.get<C::general_obj_types>(), std::uint64_t{1} << static_cast<unsigned>(prm::GeneralObjectType::reserved_qpn) |
-                                                 std::uint64_t{1} << static_cast<unsigned>(prm::GeneralObjectType::scheduling_element) |
-                                                 std::uint64_t{1} << static_cast<unsigned>(prm::GeneralObjectType::virtio_net_q));
+  // And virtio queues, of which there are none: they come with doorbell pages (VAR).
+  std::uint64_t types = 0;
+  using Type = prm::GeneralObjectType;
+  for (Type type : {Type::reserved_qpn, Type::scheduling_element, Type::av_qp_mapping, Type::virtio_net_q})
+    types |= std::uint64_t{1} << static_cast<unsigned>(type);
+  EXPECT_EQ(cap.get<C::general_obj_types>(), types);
   EXPECT_EQ(cap.get<C::device_memory>(), 1u);
   // 30 data segments fit into a send WQE as the driver counts: control, remote address, data.
   EXPECT_GE((std::min(cap.get<C::max_wqe_sz_sq>(), 512u) - 32) / 16, 30u);
