@@ -7,6 +7,7 @@
 #include "kernel/cq.h"
 #include "kernel/devx.h"
 #include "kernel/qp.h"
+#include "support/thread_sanitizer.h"
 
 namespace verbena::kernel {
 namespace {
@@ -28,7 +29,9 @@ std::uint32_t number_of(const Object& object) {
 // have unmapped it meanwhile.
 bool second_word_changed(std::uint64_t record, std::uint32_t* seen) {
   std::uint32_t word = 0;
-  if (device::guarded_read(&word, reinterpret_cast<const void*>(record + 4), sizeof word) != 0) return false;
+  const void* second = reinterpret_cast<const void*>(record + 4);
+  if (device::guarded_read(&word, second, sizeof word) != 0) return false;
+  loaded_in_order(second);
   return word != std::exchange(*seen, word);
 }
 

@@ -1,12 +1,13 @@
 #include "nic/runtime.h"
 
 #include <dirent.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+
+#include "support/at_fork.h"
 
 namespace verbena::nic {
 namespace {
@@ -30,7 +31,7 @@ Runtime::Runtime() : host_(environment("VERBENA_HOST", "localhost")), profile_(d
   const long count = std::strtol(environment("VERBENA_DEVICES", "1").c_str(), nullptr, 10);
   count_ = static_cast<unsigned>(std::clamp(count, 0l, static_cast<long>(kMaxDevices)));
   nodes_.resize(count_);
-  pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+  at_fork(ForkRank::runtime, {before_fork, after_fork_parent, after_fork_child});
 }
 
 Result<std::shared_ptr<kernel::Node>> Runtime::node(unsigned index) {

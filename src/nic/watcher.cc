@@ -8,6 +8,8 @@
 
 #include <algorithm>
 
+#include "support/at_fork.h"
+
 namespace verbena::nic {
 namespace {
 
@@ -23,11 +25,11 @@ Watcher& Watcher::get() {
 }
 
 Watcher::Watcher() {
-  pthread_atfork([] { get().lock_.lock(); }, [] { get().lock_.unlock(); },
-                 [] {
-                   get().files_.clear();
-                   get().lock_.unlock();
-                 });
+  at_fork(ForkRank::watcher, {[] { get().lock_.lock(); }, [] { get().lock_.unlock(); },
+                              [] {
+                                get().files_.clear();
+                                get().lock_.unlock();
+                              }});
 }
 
 void Watcher::watch(const std::shared_ptr<kernel::File>& file) {

@@ -1,12 +1,11 @@
 #include "device/memory/promoter_fork.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <mutex>
 #include <vector>
 
 #include "device/memory/promoter_state.h"
+#include "support/at_fork.h"
 
 namespace verbena::device {
 
@@ -41,8 +40,7 @@ void in_child() {
 }  // namespace
 
 void enroll(Promoter::State& state) {
-  static const int once = pthread_atfork(before_fork, in_parent, in_child);
-  (void)once;
+  at_fork(ForkRank::promoter, {before_fork, in_parent, in_child});
   std::lock_guard guard(roll_mutex());
   roll().push_back(&state);
 }

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -16,6 +15,7 @@
 #include <new>
 
 #include "device/shared/gids.h"
+#include "support/at_fork.h"
 
 namespace verbena::device {
 
@@ -127,13 +127,11 @@ void NicFile::in_child() {
 
 Result<std::shared_ptr<NicFile>> NicFile::open(const std::string& run_dir, const std::string& host, unsigned index,
                                                const NicConfig* config) {
-  static const int once = pthread_atfork(
-      [] { cache_mutex().lock(); }, [] { cache_mutex().unlock(); },
-      [] {
-        in_child();
-        cache_mutex().unlock();
-      });
-  (void)once;
+  at_fork(ForkRank::nic_file, {[] { cache_mutex().lock(); }, [] { cache_mutex().unlock(); },
+                               [] {
+                                 in_child();
+                                 cache_mutex().unlock();
+                               }});
   if (!plain_name(host)) return fail(EINVAL, "a host name is 1 to 63 characters, without slashes: \"" + host + "\"");
   if (index > 7) return fail(EINVAL, "a host has at most 8 devices");
   set_holder_alive(&NicFile::holder_alive);

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include <atomic>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -133,7 +134,8 @@ TEST_F(OperationPagesTest, AtomicAcrossThreads) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i)
     threads.emplace_back([&] {
-      for (int n = 0; n < 500; ++n) at<std::uint32_t>(increment_, 64) = 1;
+      std::atomic_ref<std::uint32_t> word(*reinterpret_cast<std::uint32_t*>(increment_ + 64));
+      for (int n = 0; n < 500; ++n) word.store(1, std::memory_order_relaxed);
     });
   for (auto& t : threads) t.join();
   EXPECT_EQ(word<std::uint32_t>(64), 2000u);

@@ -1,6 +1,7 @@
 // Work requests of every wrong shape: one CQE that says what is wrong, and a queue that works again after a reset.
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "transport_world.h"
 
@@ -333,13 +334,16 @@ TEST_F(Wqe, RingsAtOddAddresses) {
   qb->context->rq.va = rq;
   for (unsigned log = 0; log < 256; ++log) {
     again();
-    const auto good = qa->context->sq.log_entries;
-    qa->context->sq.log_entries = log;
+    const auto set_log = [&](unsigned value) {  // the helper thread may be flushing the last one
+      SharedGuard hold(qa->context->sq_lock, a->nic->me());
+      return std::exchange(qa->context->sq.log_entries, value);
+    };
+    const unsigned good = set_log(log);
     ring(qa->dbrec + 4, 1);
     a->engine->ring_sq(*qa->context);
     a->engine->step();
     a->engine->move_to_error(*qa->context);
-    qa->context->sq.log_entries = good;
+    set_log(good);
   }
   works();
 }

@@ -1,0 +1,24 @@
+// What happens to locks and mappings around fork(2), in one order for the whole library.
+//
+// pthread_atfork runs the handlers of before the fork last registered first: locks would be taken from the inside
+// outwards, against the order in which everybody else takes them. Here they are taken from the outermost to the
+// innermost; then the parent's, and the child's, handlers run from the outermost too.
+// Any thread.
+#pragma once
+
+namespace verbena {
+
+// Outermost first: who holds the lock of one may take those of the later ones.
+enum class ForkRank { runtime, watcher, promoter, nic_file };
+inline constexpr int kForkRanks = 4;
+
+struct ForkHandlers {
+  void (*before)() = nullptr;
+  void (*in_parent)() = nullptr;
+  void (*in_child)() = nullptr;  // the one thread of the child; async-signal-safe as far as the parent had threads
+};
+
+// All three are wanted. Once for each rank; a second call for a rank changes nothing.
+void at_fork(ForkRank rank, const ForkHandlers& handlers);
+
+}  // namespace verbena
