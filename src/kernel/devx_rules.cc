@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "prm/cq.h"
+#include "prm/flow.h"
 #include "prm/general_object.h"
 #include "prm/mkey.h"
 #include "prm/misc.h"
@@ -55,9 +56,9 @@ constexpr CreateRow kCreates[] = {
     {Opcode::attach_to_mcg, Opcode::detach_from_mcg},
     {Opcode::alloc_xrcd, Opcode::dealloc_xrcd},
     {Opcode::create_psv, Opcode::destroy_psv},
-    {Opcode::create_flow_table, kNone},
-    {Opcode::create_flow_group, kNone},
-    {Opcode::set_flow_table_entry, kNone},
+    {Opcode::create_flow_table, Opcode::destroy_flow_table},
+    {Opcode::create_flow_group, Opcode::destroy_flow_group, kWhole},
+    {Opcode::set_flow_table_entry, Opcode::delete_flow_table_entry, kWhole},
     {Opcode::create_scheduling_element, Opcode::destroy_scheduling_element, kWhole},
     {Opcode::add_vxlan_udp_dport, kNone},
     {Opcode::set_l2_table_entry, kNone},
@@ -162,18 +163,32 @@ auto field(Mailbox in) {
   return copy.template get<F>();
 }
 
+// Commands of steering name their object behind the table it is in, with few exceptions.
+std::uint32_t number_in(Mailbox in, Opcode opcode, const CreateRow& kind) {
+  switch (kind.create) {
+    case Opcode::create_scheduling_element:
+      return field<prm::QuerySchedulingElementIn, prm::QuerySchedulingElementIn::scheduling_element_id>(in);
+    case Opcode::create_flow_table:
+      return field<prm::QueryFlowTableIn, prm::QueryFlowTableIn::table_id>(in);
+    case Opcode::create_flow_group:
+      return field<prm::QueryFlowGroupIn, prm::QueryFlowGroupIn::group_id>(in);
+    case Opcode::set_flow_table_entry:
+      return field<prm::QueryFteIn, prm::QueryFteIn::flow_index>(in);
+    case Opcode::alloc_flow_counter:
+      return field<prm::QueryFlowCounterIn, prm::QueryFlowCounterIn::flow_counter_id>(in);
+    default:
+      if (opcode == Opcode::query_q_counter) return field<prm::QueryQCounterIn, prm::QueryQCounterIn::counter_set_id>(in);
+      return prm::ConstView<InHead>(in.data()).get<InHead::obj_id>() & kind.mask;
+  }
+}
+
 template <std::size_t N>
 std::optional<ObjectId> named_object(const UseRow (&rows)[N], Mailbox in) {
   const Opcode opcode = opcode_of(in);
   const auto* row = std::ranges::find(rows, opcode, &UseRow::opcode);
   if (row == std::end(rows) || is_tunnelled(in)) return std::nullopt;
   ObjectId id{row->kind, 0, 0};
-  if (opcode == Opcode::query_q_counter)
-    id.number = field<prm::QueryQCounterIn, prm::QueryQCounterIn::counter_set_id>(in);
-  else if (row->kind == Opcode::create_scheduling_element)
-    id.number = field<prm::QuerySchedulingElementIn, prm::QuerySchedulingElementIn::scheduling_element_id>(in);
-  else
-    id.number = prm::ConstView<InHead>(in.data()).get<InHead::obj_id>() & create_row(row->kind)->mask;
+  id.number = number_in(in, opcode, *create_row(row->kind));
   if (row->kind == Opcode::create_general_object) id.type = type_of(in);
   return id;
 }
@@ -232,12 +247,38 @@ ObjectId created_object(Mailbox in, Mailbox out) {
     id.number = field<prm::CreateSchedulingElementOut, prm::CreateSchedulingElementOut::scheduling_element_id>(out);
   } else if (opcode == Opcode::attach_to_mcg) {
     id.number = prm::ConstView<InHead>(in.data()).get<InHead::obj_id>() & kNumber;  // the reply has no number
+  } else if (opcode == Opcode::set_flow_table_entry) {
+    id.number = field<prm::QueryFteIn, prm::QueryFteIn::flow_index>(in);  // the same place as there; no number in the reply
   } else {
     id.number = prm::ConstView<OutHead>(out.data()).get<OutHead::obj_id>() & create_row(opcode)->mask;
   }
   if (opcode == Opcode::create_general_object) id.type = type_of(in);
   return id;
 }
+
+namespace {
+
+// Tables, groups and entries are destroyed by requests of one shape: where the table is as at the create, then the number.
+std::vector<std::byte> destroy_flow_request(Mailbox in, const ObjectId& object, std::uint16_t uid) {
+  using Group = prm::DestroyFlowGroupIn;
+  static_assert(Group::size == prm::DestroyFlowTableIn::size && Group::size == prm::DeleteFteIn::size);
+  std::vector<std::byte> request(Group::size);
+  prm::View<InHead>(request.data()).set<InHead::uid>(uid).set<InHead::opcode>(
+      static_cast<std::uint16_t>(create_row(object.kind)->destroy));
+  const prm::View<Group> place(request.data());
+  place.set<Group::other_vport>(field<prm::CreateFlowGroupIn, prm::CreateFlowGroupIn::other_vport>(in));
+  place.set<Group::vport_number>(field<prm::CreateFlowGroupIn, prm::CreateFlowGroupIn::vport_number>(in));
+  place.set<Group::table_type>(field<prm::CreateFlowGroupIn, prm::CreateFlowGroupIn::table_type>(in));
+  place.set<Group::table_id>(object.kind == Opcode::create_flow_table
+                                 ? object.number
+                                 : field<prm::CreateFlowGroupIn, prm::CreateFlowGroupIn::table_id>(in));
+  if (object.kind == Opcode::create_flow_group) place.set<Group::group_id>(object.number);
+  if (object.kind == Opcode::set_flow_table_entry)
+    prm::View<prm::DeleteFteIn>(request.data()).set<prm::DeleteFteIn::flow_index>(object.number);
+  return request;
+}
+
+}  // namespace
 
 std::vector<std::byte> destroy_request(Mailbox in, const ObjectId& object, std::uint16_t uid) {
   if (object.kind == Opcode::create_scheduling_element) {
@@ -250,6 +291,9 @@ std::vector<std::byte> destroy_request(Mailbox in, const ObjectId& object, std::
         field<prm::CreateSchedulingElementIn, prm::CreateSchedulingElementIn::scheduling_hierarchy>(in));
     return request;
   }
+  if (object.kind == Opcode::create_flow_table || object.kind == Opcode::create_flow_group ||
+      object.kind == Opcode::set_flow_table_entry)
+    return destroy_flow_request(in, object, uid);
   const bool group = object.kind == Opcode::attach_to_mcg;
   std::vector<std::byte> request(group ? std::size_t{prm::DetachFromMcgIn::size} : std::size_t{InHead::size});
   // Detaching names the group as attaching did.

@@ -95,6 +95,7 @@ struct QueryTisOut : Layout<0xb0> {
 
 // Packet fields that go into the receive hash.
 struct RxHashFieldSelect : Layout<0x4> {
+  static constexpr std::uint32_t src_ip = 1u << 0, dst_ip = 1u << 1, l4_sport = 1u << 2, l4_dport = 1u << 3;
   using l3_prot_type = Field<"l3_prot_type", At{0x00, 31, 31}>;
   using l4_prot_type = Field<"l4_prot_type", At{0x00, 30, 30}>;
   using selected_fields = Field<"selected_fields", At{0x00, 29, 0}>;
@@ -313,6 +314,13 @@ struct Rqc : Layout<0xf0> {
   using fields = Fields<rlky, delay_drop_en, scatter_fcs, vsd, mem_rq_type, state, flush_in_error_en, hairpin,
                         ts_format, user_index, cqn, counter_set_id, rmpn, hairpin_peer_sq, hairpin_peer_vhca,
                         shampo_no_match_alignment_granularity, shampo_match_criteria_type, reservation_timeout, wq>;
+};
+
+// Bits of MODIFY_RQ's modify_bitmask.
+struct RqModify {
+  static constexpr std::uint64_t vsd = 1u << 1;
+  static constexpr std::uint64_t scatter_fcs = 1u << 2;
+  static constexpr std::uint64_t counter_set_id = 1u << 3;
 };
 
 // CREATE_RQ: request.

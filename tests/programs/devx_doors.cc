@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "devx_world.h"
+#include "prm/flow.h"
 #include "prm/general_object.h"
 #include "prm/mkey.h"
 #include "prm/raw.h"
@@ -93,6 +94,53 @@ std::vector<Kind> one_of_each(World* w, const Queues& q) {
   ring(sqc.sub<prm::Sqc::wq>(), Queues::kQpDbr + 64);
   kinds.push_back(make<prm::CreateSqIn, prm::CreateSqOut, prm::CreateSqOut::sqn>(w, "SQ", sq, Opcode::create_sq));
 
+  Command<prm::CreateRqIn, prm::CreateRqOut> rq(Opcode::create_rq);
+  const auto rqc = rq.in.sub<prm::CreateRqIn::ctx>();
+  rqc.set<prm::Rqc::cqn>(q.cqn).sub<prm::Rqc::wq>().set<prm::Wq::wq_type>(prm::WqType::cyclic);
+  ring(rqc.sub<prm::Rqc::wq>(), Queues::kQpDbr + 192);
+  kinds.push_back(make<prm::CreateRqIn, prm::CreateRqOut, prm::CreateRqOut::rqn>(w, "RQ", rq, Opcode::create_rq));
+  const std::uint32_t rqn = kinds.back().number;
+  Command<prm::CreateTirIn, prm::CreateTirOut> tir(Opcode::create_tir);
+  tir.in.sub<prm::CreateTirIn::ctx>().set<prm::Tirc::inline_rqn>(rqn).set<prm::Tirc::transport_domain>(domain);
+  kinds.push_back(make<prm::CreateTirIn, prm::CreateTirOut, prm::CreateTirOut::tirn>(w, "TIR", tir, Opcode::create_tir));
+  const std::uint32_t tirn = kinds.back().number;
+  const auto behind = [&](auto& request, std::span<const std::byte> tail, Opcode kind, const char* name) {
+    std::vector<std::byte> whole(request.in.span().begin(), request.in.span().end());
+    whole.insert(whole.end(), tail.begin(), tail.end());
+    mlx5dv_devx_obj* object =
+        mlx5dv_devx_obj_create(w->context, whole.data(), whole.size(), request.out.data(), request.out.span().size());
+    CHECK(object);
+    kinds.push_back({name, kind, object, prm::load_be32(request.out.data() + 8) & 0xffffff});
+  };
+  std::byte tail[8]{};
+  prm::store_be32(tail, rqn);
+  Command<prm::CreateRqtIn, prm::CreateRqtOut> rqt(Opcode::create_rqt);
+  rqt.in.sub<prm::CreateRqtIn::rqt_context>().set<prm::Rqtc::rqt_max_size>(1).set<prm::Rqtc::rqt_actual_size>(1);
+  behind(rqt, std::span(tail).first(4), Opcode::create_rqt, "RQT");
+
+  Command<prm::CreateFlowTableIn, prm::CreateFlowTableOut> table(Opcode::create_flow_table);
+  table.in.sub<prm::CreateFlowTableIn::flow_table_context>().set<prm::FlowTableContext::log_size>(4);
+  kinds.push_back(make<prm::CreateFlowTableIn, prm::CreateFlowTableOut, prm::CreateFlowTableOut::table_id>(
+      w, "FLOW_TABLE", table, Opcode::create_flow_table));
+  const std::uint32_t table_id = kinds.back().number;
+  Command<prm::CreateFlowGroupIn, prm::CreateFlowGroupOut> group(Opcode::create_flow_group);
+  group.in.set<prm::CreateFlowGroupIn::table_id>(table_id).set<prm::CreateFlowGroupIn::end_flow_index>(15);
+  kinds.push_back(make<prm::CreateFlowGroupIn, prm::CreateFlowGroupOut, prm::CreateFlowGroupOut::group_id>(
+      w, "FLOW_GROUP", group, Opcode::create_flow_group));
+  Command<prm::AllocFlowCounterIn, prm::AllocFlowCounterOut> flow_counter(Opcode::alloc_flow_counter);
+  const std::uint32_t group_id = kinds.back().number;
+  kinds.push_back(make<prm::AllocFlowCounterIn, prm::AllocFlowCounterOut, prm::AllocFlowCounterOut::flow_counter_id>(
+      w, "FLOW_COUNTER", flow_counter, Opcode::alloc_flow_counter));
+  Command<prm::SetFteIn, prm::SetFteOut> entry(Opcode::set_flow_table_entry);
+  entry.in.set<prm::SetFteIn::table_id>(table_id).set<prm::SetFteIn::flow_index>(5);
+  const auto flow = entry.in.sub<prm::SetFteIn::flow_context>();
+  flow.set<prm::FlowContext::group_id>(group_id).set<prm::FlowContext::action>(prm::FlowAction::fwd_dest);
+  flow.set<prm::FlowContext::destination_list_size>(1);
+  prm::View<prm::DestFormatStruct>(tail).set<prm::DestFormatStruct::destination_id>(tirn).set<
+      prm::DestFormatStruct::destination_type>(static_cast<unsigned>(prm::FlowDestination::tir));
+  behind(entry, tail, Opcode::set_flow_table_entry, "FLOW_ENTRY");
+  kinds.back().number = 5;  // the reply has none
+
   Command<prm::CreateRmpIn, prm::CreateRmpOut> rmp(Opcode::create_rmp);
   const auto rmpc = rmp.in.sub<prm::CreateRmpIn::ctx>();
   rmpc.set<prm::Rmpc::state>(prm::RmpState::rdy);
@@ -136,10 +184,20 @@ struct Bare {
     prm::View<Head> head(in);
     if (head.get<Head::opcode>() == static_cast<unsigned>(Opcode::query_q_counter))
       prm::View<prm::QueryQCounterIn>(in).set<prm::QueryQCounterIn::counter_set_id>(number);
+    else if (kind.create == Opcode::create_flow_table)
+      prm::View<prm::QueryFlowTableIn>(in).set<prm::QueryFlowTableIn::table_id>(number);
+    else if (kind.create == Opcode::create_flow_group)
+      prm::View<prm::QueryFlowGroupIn>(in).set<prm::QueryFlowGroupIn::group_id>(number);
+    else if (kind.create == Opcode::set_flow_table_entry)
+      prm::View<prm::SetFteIn>(in).set<prm::SetFteIn::flow_index>(number);
+    else if (kind.create == Opcode::alloc_flow_counter)
+      prm::View<prm::QueryFlowCounterIn>(in).set<prm::QueryFlowCounterIn::flow_counter_id>(number);
     else if (kind.create == Opcode::create_scheduling_element)
       prm::View<prm::QuerySchedulingElementIn>(in).set<prm::QuerySchedulingElementIn::scheduling_element_id>(number);
     else
       head.set<Head::obj_id>(number);
+    if (head.get<Head::opcode>() == static_cast<unsigned>(Opcode::set_flow_table_entry))
+      prm::View<prm::SetFteIn>(in).set<prm::SetFteIn::op_mod>(1);  // a change
     if (kind.create == Opcode::create_general_object) head.set<Head::obj_type>(prm::GeneralObjectType::reserved_qpn);
     return *this;
   }
@@ -175,6 +233,13 @@ bool concerns(unsigned opcode, const Kind& kind, const std::map<unsigned, Row>& 
       {Opcode::create_mkey, {"QUERY_MKEY"}},
       {Opcode::create_tis, {"QUERY_TIS", "MODIFY_TIS"}},
       {Opcode::create_sq, {"QUERY_SQ", "MODIFY_SQ"}},
+      {Opcode::create_rq, {"QUERY_RQ", "MODIFY_RQ", "ARM_RQ"}},
+      {Opcode::create_rqt, {"QUERY_RQT", "MODIFY_RQT"}},
+      {Opcode::create_tir, {"QUERY_TIR", "MODIFY_TIR"}},
+      {Opcode::create_flow_table, {"QUERY_FLOW_TABLE", "MODIFY_FLOW_TABLE"}},
+      {Opcode::create_flow_group, {"QUERY_FLOW_GROUP"}},
+      {Opcode::set_flow_table_entry, {"QUERY_FLOW_TABLE_ENTRY", "SET_FLOW_TABLE_ENTRY"}},
+      {Opcode::alloc_flow_counter, {"QUERY_FLOW_COUNTER"}},
       {Opcode::create_rmp, {"QUERY_RMP", "MODIFY_RMP"}},
       {Opcode::alloc_q_counter, {"QUERY_Q_COUNTER"}},
       {Opcode::create_scheduling_element, {"QUERY_SCHEDULING_ELEMENT", "MODIFY_SCHEDULING_ELEMENT"}},
@@ -214,8 +279,7 @@ void every_opcode(World* w, const std::vector<Kind>& kinds, const std::map<unsig
   // Every command that the device has and that a handle opens was let through once with the right one.
   unsigned expected = 0;
   for (const auto& [opcode, row] : rows)
-    expected += row.device == "yes" && (row.has("query") || row.has("modify")) && row.name != "QUERY_SRQ" &&
-                row.name != "ARM_RQ";
+    expected += row.device == "yes" && (row.has("query") || row.has("modify")) && row.name != "QUERY_SRQ";
   EXPECT(met == expected, "%u of %u commands met their object", met, expected);
   std::printf("%u opcodes, %zu kinds of objects, %u queries and changes\n", 0x1000, kinds.size(), tried);
 }

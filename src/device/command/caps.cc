@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "device/command/flow.h"
 #include "device/command/memic.h"
 #include "device/command/qos.h"
 #include "device/command/state.h"
@@ -26,6 +27,10 @@ void general_limits(const Profile& p, const prm::View<CmdHcaCap>& cap) {
   cap.set<CmdHcaCap::log_max_mkey>(l.log_max_mkey).set<CmdHcaCap::log_max_klm_list_size>(l.log_max_klm_list_size);
   cap.set<CmdHcaCap::log_max_pd>(l.log_max_pd).set<CmdHcaCap::log_max_transport_domain>(l.log_max_transport_domain);
   cap.set<CmdHcaCap::log_max_tis>(kLogTis).set<CmdHcaCap::log_max_sq>(l.log_max_qp);
+  cap.set<CmdHcaCap::log_max_rq>(l.log_max_qp).set<CmdHcaCap::log_max_tir>(std::bit_width(kMaxTirs) - 1);
+  cap.set<CmdHcaCap::log_max_rqt>(std::bit_width(kMaxRqTables) - 1);
+  cap.set<CmdHcaCap::log_max_rqt_size>(std::bit_width(kRqTableEntries) - 1);
+  cap.set<CmdHcaCap::max_flow_counter_15_0>(kMaxFlowCounters - 1);
   cap.set<CmdHcaCap::log_max_uctx>(l.log_max_uctx).set<CmdHcaCap::log_max_umem>(l.log_max_umem);
   cap.set<CmdHcaCap::log_max_mcg>(l.log_max_mcg).set<CmdHcaCap::max_qp_mcg>(l.max_qp_mcg);
   cap.set<CmdHcaCap::log_max_msg>(l.log_max_msg).set<CmdHcaCap::log_max_mrw_sz>(61);
@@ -61,6 +66,7 @@ void general_features(const Profile& p, const prm::View<CmdHcaCap>& cap) {
                                         type_bit(prm::GeneralObjectType::av_qp_mapping) |
                                         type_bit(prm::GeneralObjectType::virtio_net_q));
   cap.set<CmdHcaCap::stat_rate_support>(0xfffe);  // every code but 0, which is no limit
+  cap.set<CmdHcaCap::nic_flow_table>(1);
   cap.set<CmdHcaCap::qos>(1).set<CmdHcaCap::qpc_extension>(1);
   cap.set<CmdHcaCap::rc>(1).set<CmdHcaCap::uc>(1).set<CmdHcaCap::ud>(1);
   cap.set<CmdHcaCap::roce>(1).set<CmdHcaCap::atomic>(1);
@@ -153,6 +159,29 @@ void qos_page(const prm::View<prm::HcaCapUnion>& page) {
   cap.set<QosCap::log_max_qos_nic_queue_group>(std::bit_width(kShapers) - 1);
 }
 
+// NIC receive tables, matched by what FrameHeaders reads.
+void flow_table_page(const prm::View<prm::HcaCapUnion>& page) {
+  using Prop = prm::FlowTablePropLayout;
+  using Field = prm::FlowTableFieldsSupported;
+  const auto receive = page.sub<prm::HcaCapUnion::flow_table_nic_cap>()
+                           .sub<prm::FlowTableNicCap::flow_table_properties_nic_receive>();
+  receive.set<Prop::ft_support>(1).set<Prop::flow_counter>(1).set<Prop::flow_modify_en>(1).set<Prop::modify_root>(1);
+  receive.set<Prop::identified_miss_table_mode>(1).set<Prop::flow_table_modify>(1);
+  receive.set<Prop::log_max_ft_size>(kLogFlowTable).set<Prop::max_ft_level>(kFlowLevels);
+  receive.set<Prop::log_max_ft_num>(std::bit_width(kMaxFlowTables) - 1);
+  receive.set<Prop::log_max_flow>(std::bit_width(kMaxFlowEntries) - 1);
+  receive.set<Prop::log_max_flow_counter>(std::bit_width(kMaxFlowCounters) - 1);
+  receive.set<Prop::log_max_destination>(std::bit_width(kFlowDestinations) - 1);
+  for (const auto& fields : {receive.sub<Prop::ft_field_support>(), receive.sub<Prop::ft_field_bitmask_support>()}) {
+    fields.set<Field::outer_dmac>(1).set<Field::outer_smac>(1).set<Field::outer_ether_type>(1);
+    fields.set<Field::outer_ip_version>(1).set<Field::outer_first_prio>(1).set<Field::outer_first_cfi>(1);
+    fields.set<Field::outer_first_vid>(1).set<Field::outer_ipv4_ttl>(1).set<Field::outer_sip>(1).set<Field::outer_dip>(1);
+    fields.set<Field::outer_frag>(1).set<Field::outer_ip_protocol>(1).set<Field::outer_ip_ecn>(1);
+    fields.set<Field::outer_ip_dscp>(1).set<Field::outer_udp_sport>(1).set<Field::outer_udp_dport>(1);
+    fields.set<Field::outer_tcp_sport>(1).set<Field::outer_tcp_dport>(1).set<Field::outer_tcp_flags>(1);
+  }
+}
+
 // Events that user contexts may subscribe to.
 void event_page(const prm::View<prm::HcaCapUnion>& page) {
   using prm::DeviceEventCap;
@@ -191,10 +220,12 @@ bool fill_capability_page(const CapFacts& facts, CapType type, prm::View<prm::Hc
     case CapType::vdpa_emulation:
       virtio_page(page);
       return true;
+    case CapType::flow_table:
+      flow_table_page(page);
+      return true;
     // Pages that exist and say "nothing of this".
     case CapType::ethernet_offloads:
     case CapType::odp:
-    case CapType::flow_table:
     case CapType::crypto:
       return true;
     default:

@@ -70,6 +70,8 @@ const Registry& registry() {
     add_memic_commands(r);
     add_qos_commands(r);
     add_raw_commands(r);
+    add_receive_commands(r);
+    add_flow_commands(r);
     add_general_commands(r);
     return r;
   }();

@@ -22,6 +22,8 @@ void add_lag_commands(Registry& r);       // lag_commands.cc
 void add_memic_commands(Registry& r);     // memic_commands.cc
 void add_qos_commands(Registry& r);       // qos_commands.cc: packet pacing table, scheduling elements
 void add_raw_commands(Registry& r);       // raw_commands.cc: TIS, SQ
+void add_receive_commands(Registry& r);   // receive_commands.cc: RQ, RQT, TIR
+void add_flow_commands(Registry& r);      // flow_commands.cc: flow tables, groups, entries, counters
 void add_general_commands(Registry& r);   // general_commands.cc
 
 }  // namespace verbena::device::command

@@ -161,6 +161,7 @@ Outcome create_sq(State& state, const Call<prm::CreateSqIn, prm::CreateSqOut>& c
   sq->user_index = sqc.get<Sqc::user_index>();
   sq->port = sq->path.port = 1;
   sq->path.lag_tx_port_affinity = static_cast<std::uint8_t>(parts.tis->context.get<Tisc::lag_tx_port_affinity>());
+  sq->transport_domain = parts.tis->context.get<Tisc::transport_domain>();
   sq->sq = {backing->va, wq.get<Wq::log_wq_sz>(), kLogWqebb};
   sq->dbrec_va = dbr;
   SqRecord& record = state.sqs.create(sq->qpn, call.uid);

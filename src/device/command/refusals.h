@@ -267,7 +267,72 @@
   X(0x170011, bad_resource,   sq_leaf,               "sqc.qos_queue_group_id: no such queue group, or it belongs to another uid") \
   X(0x170012, bad_res_state,  sq_current_state,      "sq_state: not the state that the send queue is in") \
   X(0x170013, bad_param,      sq_new_state,          "sqc.state: ERR becomes RDY by way of RST") \
-  X(0x170014, bad_param,      sq_bitmask,            "modify_bitmask: packet_pacing_rate_limit_index (1) and qos_queue_group_id (4) can be modified")
+  X(0x170014, bad_param,      sq_bitmask,            "modify_bitmask: packet_pacing_rate_limit_index (1) and qos_queue_group_id (4) can be modified") \
+  /* receive queues of frames */ \
+  X(0x180001, exceed_lim,     rq_none_left,          "all receive queues and queue pairs are in use (log_max_rq)") \
+  X(0x180002, bad_resource,   rq_missing,            "rqn: no such receive queue, or it belongs to another uid") \
+  X(0x180003, bad_res_state,  rq_busy,               "rqn: TIRs or tables of receive queues still name it") \
+  X(0x180004, bad_param,      rq_initial_state,      "rqc.state: a new receive queue is in state RST") \
+  X(0x180005, bad_param,      rq_offload,            "rqc.hairpin/scatter_fcs/delay_drop_en/rlky: not supported") \
+  X(0x180006, bad_param,      rq_ts_format,          "rqc.ts_format: real-time timestamps are not supported (rq_ts_format)") \
+  X(0x180007, bad_param,      rq_wq_type,            "rqc.wq.wq_type/wq_signature: cyclic (1), without signatures") \
+  X(0x180008, exceed_lim,     rq_size,               "rqc.wq.log_wq_sz/log_wq_stride: above log_max_qp_sz, or WQEs beyond max_wqe_sz_rq") \
+  X(0x180009, bad_resource,   rq_pd,                 "rqc.wq.pd: no such protection domain, or it belongs to another uid") \
+  X(0x18000a, bad_resource,   rq_cq,                 "rqc.cqn: no such completion queue, or it belongs to another uid") \
+  X(0x18000b, bad_resource,   rq_rmp,                "rqc.rmpn: no such receive memory pool, or it belongs to another uid") \
+  X(0x18000c, bad_resource,   rq_counter,            "rqc.counter_set_id: no such counter set, or it belongs to another uid") \
+  X(0x18000d, bad_res_state,  rq_current_state,      "rq_state: not the state that the receive queue is in") \
+  X(0x18000e, bad_param,      rq_new_state,          "rqc.state: ERR becomes RDY by way of RST") \
+  X(0x18000f, bad_param,      rq_bitmask,            "modify_bitmask: vsd (2) and counter_set_id (8) can be modified") \
+  X(0x180020, exceed_lim,     rqt_none_left,         "all tables of receive queues are in use (log_max_rqt)") \
+  X(0x180021, bad_resource,   rqt_missing,           "rqtn: no such table of receive queues, or it belongs to another uid") \
+  X(0x180022, bad_res_state,  rqt_busy,              "rqtn: TIRs still spread over it") \
+  X(0x180023, bad_param,      rqt_kind,              "rqtc.list_q_type/rq_vhca_id_format: receive queues of this device (0)") \
+  X(0x180024, exceed_lim,     rqt_size,              "rqtc.rqt_max_size: 1 to 1 << log_max_rqt_size") \
+  X(0x180025, bad_param,      rqt_actual_size,       "rqtc.rqt_actual_size: a power of two, no more than rqt_max_size") \
+  X(0x180026, bad_input_len,  rqt_list_short,        "rqtc.rq_num: fewer than rqt_actual_size") \
+  X(0x180027, bad_resource,   rqt_rq,                "rqtc.rq_num: no such receive queue, or it belongs to another uid") \
+  X(0x180040, exceed_lim,     tir_none_left,         "all TIRs are in use (log_max_tir)") \
+  X(0x180041, bad_resource,   tir_missing,           "tirn: no such TIR, or it belongs to another uid") \
+  X(0x180042, bad_res_state,  tir_busy,              "tirn: flow entries still lead to it") \
+  X(0x180043, bad_resource,   tir_rq,                "tirc.inline_rqn: no such receive queue, or it belongs to another uid") \
+  X(0x180044, bad_resource,   tir_rqt,               "tirc.indirect_table: no such table of receive queues, or it belongs to another uid") \
+  X(0x180045, bad_resource,   tir_domain,            "tirc.transport_domain: no such transport domain, or it belongs to another uid") \
+  X(0x180046, bad_param,      tir_offload,           "tirc.tls_en/tunneled_offload_en/packet_merge_mask: not supported (tls_rx, tunnel_stateless, lro_cap)") \
+  X(0x180047, bad_param,      tir_hash,              "tirc.rx_hash_*: an indirect TIR hashes by XOR8 (1) or Toeplitz (2), over outer addresses and ports") \
+  X(0x180048, bad_param,      tir_bitmask,           "bitmask.packet_merge: not supported (lro_cap capability)") \
+  /* flow tables */ \
+  X(0x190001, bad_param,      flow_vport,            "other_vport/vport_number: this device has one vport") \
+  X(0x190002, bad_param,      flow_table_type,       "table_type: NIC receive (0)") \
+  X(0x190003, bad_param,      flow_table_flags,      "flow_table_context: no reformat, decapsulation, software ownership or termination, nor another domain at a miss") \
+  X(0x190004, exceed_lim,     flow_table_size,       "flow_table_context.log_size/level: above log_max_ft_size or max_ft_level") \
+  X(0x190005, exceed_lim,     flow_table_none_left,  "all flow tables are in use (log_max_ft_num)") \
+  X(0x190006, bad_resource,   flow_table_missing,    "table_id: no such flow table, or it belongs to another uid") \
+  X(0x190007, bad_res_state,  flow_table_busy,       "table_id: it has groups, is the root, or packets are sent to it") \
+  X(0x190008, bad_resource,   flow_miss_table,       "flow_table_context.table_miss_id: no such flow table, another uid's, or not of a higher level") \
+  X(0x190009, bad_param,      flow_modify_select,    "modify_field_select: the miss table (1)") \
+  X(0x19000a, bad_param,      flow_root,             "op_mod/underlay_qpn: connects (0) or disconnects (1) the table, without an underlay") \
+  X(0x19000b, bad_param,      flow_group_type,       "group_type/match_definer_id/source_eswitch_owner_vhca_id_valid: plain groups (0)") \
+  X(0x19000c, bad_param,      flow_group_range,      "start_flow_index/end_flow_index: outside the table, or shared with another group") \
+  X(0x19000d, bad_param,      flow_criteria,         "match_criteria_enable: outer headers (1); empty where not enabled") \
+  X(0x19000e, exceed_lim,     flow_group_none_left,  "all flow groups are in use") \
+  X(0x19000f, bad_resource,   flow_group_missing,    "group_id: no such group in this table") \
+  X(0x190010, bad_res_state,  flow_group_busy,       "group_id: it has entries") \
+  X(0x190011, bad_param,      flow_op_mod,           "op_mod: enters (0) or changes (1) an entry") \
+  X(0x190012, bad_param,      flow_index,            "flow_index: not in the range of its group") \
+  X(0x190013, bad_res_state,  flow_entry_exists,     "flow_index: there is an entry already") \
+  X(0x190014, bad_resource,   flow_entry_missing,    "flow_index: there is no such entry") \
+  X(0x190015, bad_param,      flow_action,           "flow_context.action: drop (2) or forward (4), with or without count (8)") \
+  X(0x190016, bad_param,      flow_unsupported,      "flow_context: no VLAN tags, reformats, header changes, encryption or extended destinations") \
+  X(0x190017, bad_param,      flow_lists,            "destination_list_size/flow_counter_list_size: 8 at most if it forwards, one counter if it counts") \
+  X(0x190018, bad_param,      flow_destination,      "destination_type: a TIR (2) or a flow table (1) of a higher level") \
+  X(0x190019, bad_resource,   flow_destination_missing, "destination_id: no such TIR or flow table, or it belongs to another uid") \
+  X(0x19001a, bad_resource,   flow_counter_missing,  "flow_counter_id: no such counter, or it belongs to another uid") \
+  X(0x19001b, bad_res_state,  flow_counter_busy,     "flow_counter_id: entries still count in it") \
+  X(0x19001c, exceed_lim,     flow_counter_none_left, "all flow counters are in use (max_flow_counter)") \
+  X(0x19001d, bad_param,      flow_counter_bulk,     "flow_counter_bulk/num_of_counters: one at a time (flow_counter_bulk_alloc capability)") \
+  X(0x19001e, no_resources,   flow_entry_none_left,  "all flow entries are in use") \
+  X(0x19001f, bad_param,      flow_modify_mask,      "modify_enable_mask: action (1), tag (2), destinations (4), counters (8)")
 // clang-format on
 
 namespace verbena::device::command {

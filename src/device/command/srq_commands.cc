@@ -15,7 +15,7 @@ using prm::Rmpc;
 using prm::Srqc;
 using prm::Wq;
 
-constexpr std::uint8_t kTypeSrq = 0, kTypeRmp = 2;
+constexpr std::uint8_t kTypeSrq = 0, kTypeRmp = kSrqTypeRmp;
 constexpr std::uint8_t kStateGood = 1, kStateError = 0;  // SrqContext.state
 
 // What CREATE_SRQ and CREATE_RMP have in common once their contexts are read.

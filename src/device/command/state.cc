@@ -24,7 +24,13 @@ State::State(const Profile& p, Nic& n, Engine& e)
       mappings(counts, 1, kMappings),
       scheduling_elements(counts, 1, kShapers),
       tiss(counts, 1, 1u << kLogTis),
-      sqs(counts) {
+      sqs(counts),
+      rqs(counts),
+      rqts(counts, 1, kMaxRqTables),
+      tirs(counts, 1, kMaxTirs),
+      flow_tables(counts, 1, kMaxFlowTables),
+      flow_groups(counts, 1, kMaxFlowEntries),
+      flow_counters(counts, 1, kMaxFlowCounters) {
   nic_vport.view().set<prm::NicVportContext::roce_en>(1).set<prm::NicVportContext::mtu>(p.mtu);
   std::strncpy(node_description.data(), "verbena", node_description.size() - 1);
 }

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "device/transport/shaping.h"
 #include "prm/cq.h"
 #include "prm/eq.h"
+#include "prm/flow.h"
 #include "prm/general_object.h"
 #include "prm/layout.h"
 #include "prm/misc.h"
@@ -68,6 +70,7 @@ struct CqRecord : Owned {
   Backing backing;
   std::uint32_t uar = 0;
 };
+inline constexpr std::uint8_t kSrqTypeRmp = 2;  // SrqContext.type
 struct SrqRecord : Owned {
   prm::Box<prm::Srqc> srqc;  // CREATE_SRQ
   prm::Box<prm::Rmpc> rmpc;  // CREATE_RMP
@@ -124,6 +127,35 @@ struct SqRecord : Owned {
   std::uint32_t leaf = 0;  // scheduling element it hangs on; 0: none
 };
 
+// What receives frames. TIRs and tables of queues have the same number here and in the slice.
+struct RqRecord : Owned {
+  prm::Box<prm::Rqc> context;
+  Backing backing;
+};
+struct RqtRecord : Owned {
+  prm::Box<prm::Rqtc> context;
+  std::vector<std::uint32_t> rqns;
+};
+struct TirRecord : Owned {
+  prm::Box<prm::Tirc> context;
+};
+
+// Flow tables, their groups and entries.
+struct FlowGroup : Owned {
+  prm::Box<prm::CreateFlowGroupIn> context;
+};
+struct FlowEntryRecord {
+  prm::Box<prm::FlowContext> context;
+  std::vector<std::uint64_t> destinations;  // dest_format_struct as written
+  std::uint32_t counter = 0;                // 0: none
+};
+struct FlowTable : Owned {
+  prm::Box<prm::FlowTableContext> context;
+  std::uint32_t groups = 0;
+  std::map<std::uint32_t, FlowEntryRecord> entries;  // by flow index
+};
+struct FlowCounter : Owned {};
+
 struct State {
   State(const Profile& p, Nic& n, Engine& e);
 
@@ -155,6 +187,12 @@ struct State {
   std::array<RateEntry, kRates> rates;
   Table<Tis> tiss;
   Records<SqRecord> sqs;
+  Records<RqRecord> rqs;
+  Table<RqtRecord> rqts;
+  Table<TirRecord> tirs;
+  Table<FlowTable> flow_tables;
+  Table<FlowGroup> flow_groups;
+  Table<FlowCounter> flow_counters;
   Memic memic;
 };
 

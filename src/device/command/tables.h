@@ -65,6 +65,11 @@ class Table {
                                                                                           : nullptr;
   }
   const T* find(std::uint32_t number) const { return const_cast<Table*>(this)->find(number); }
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const auto& slot : slots_)
+      if (slot) visit(*slot);
+  }
   void erase(std::uint32_t number) {
     T* object = find(number);
     if (!object) return;

@@ -24,7 +24,8 @@ enum class QpState : std::uint32_t { rst = 0, init = 1, rtr = 2, rts = 3, sqer =
 
 // QPC.st values the device implements.
 enum class QpType : std::uint8_t { rc = 0, uc = 1, ud = 2, xrc = 3, mlx = 4, dci = 5, dct = 6,
-                                    raw = 0x80 };  // none of QPC.st: an SQ of Ethernet frames
+                                    // None of QPC.st: an SQ, an RQ of Ethernet frames.
+                                    raw = 0x80, raw_rq = 0x81 };
 
 // A value that its owner may change while others read it without a lock: loads acquire, stores release. That is what
 // reading under a generation needs (the values first, then the generation again), without fences.
@@ -122,6 +123,8 @@ struct alignas(64) QpContext {
   std::uint32_t dest_qpn;
   std::uint32_t ts_format;
   std::uint32_t q_counter;
+  std::uint32_t transport_domain;  // of an SQ's TIS
+  std::uint32_t keep_vlan;         // RQ of frames: the tag stays in the data
   Path path;
   Path alt_path;
   Ring sq;                       // entries are 64-byte WQEBBs

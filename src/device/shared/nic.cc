@@ -114,6 +114,7 @@ Result<void> Nic::take_slot() {
   peers_[slot].store(&me_, std::memory_order_release);
   // Lets peers reach our memory where Yama would forbid it; where prctl knows no such thing nothing forbids it.
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+  take_frames(false);
   entry.state.store(kLive, std::memory_order_release);
   return {};
 }

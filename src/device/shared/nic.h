@@ -110,6 +110,12 @@ class Nic : public NicMap {
 
   const NicConfig& config() const { return config_; }
   std::uint32_t slot() const { return me_.slot; }
+  // Whether frames that arrive are offered to this process's flow tables.
+  void take_frames(bool on) {
+    const std::uint64_t bit = 1ull << (me_.slot % 64);
+    std::atomic<std::uint64_t>& word = segment_->frame_slots[me_.slot / 64];
+    on ? word.fetch_or(bit, std::memory_order_release) : word.fetch_and(~bit, std::memory_order_release);
+  }
   // What SharedLock wants: nonzero and unique among the processes on this machine, dead ones included.
   std::uint32_t me() const { return lock_id_; }
   Slice& slice() const { return *me_.slice; }

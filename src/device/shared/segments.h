@@ -91,6 +91,7 @@ struct NicSegment {
   PortState ports[kMaxPorts];
   GidEntry gids[kMaxPorts][kGidTableSize];
   MulticastGroup multicast[kMulticastGroups];
+  std::atomic<std::uint64_t> frame_slots[kMaxSlots / 64];  // a bit per slot whose process has a root table for frames
 };
 
 // A promoted chunk of the owner's memory: private pages moved into the arena so that peers reach them directly.
@@ -136,6 +137,58 @@ struct alignas(64) ShaperClock {
 inline constexpr unsigned kShapers = 1024;  // of a process; number 0 is nobody
 inline constexpr unsigned kShaperDepth = 16;
 
+// How Ethernet frames find receive queues of the owner: its flow tables, and what they lead to.
+inline constexpr unsigned kMaxTirs = 1u << 12;
+inline constexpr unsigned kMaxRqTables = 1u << 9, kRqTableEntries = 1u << 9;
+inline constexpr unsigned kMaxFlowTables = 1u << 10, kMaxFlowEntries = 1u << 13, kMaxFlowCounters = 1u << 13;
+inline constexpr unsigned kFlowDestinations = 8, kMatchBytes = 64;
+
+// A TIR. What it names are contexts of the same slice.
+struct TirContext {
+  std::uint32_t in_use;
+  std::uint32_t rq;                // index of the QpContext of a direct TIR; ~0: spread over `table`
+  std::uint32_t table;             // RqTable
+  std::uint32_t transport_domain;
+  std::uint32_t hash_fields;       // rx_hash_field_select.selected_fields
+  std::uint8_t hash_ipv6, hash_udp;  // the protocols whose packets are hashed
+  std::uint8_t hash_fn;            // prm::RxHashFn
+  std::uint8_t hash_symmetric;
+  std::uint8_t self_lb_block;      // tirc.self_lb_block
+  std::uint8_t pad[3];
+  std::uint8_t key[40];
+};
+struct RqTable {
+  std::uint32_t size;              // a power of two
+  std::uint32_t rq[kRqTableEntries];  // indices of QpContexts
+};
+struct FlowDestinationShape {
+  std::uint32_t type;              // prm::FlowDestination: tir, flow_table
+  std::uint32_t id;
+};
+struct FlowEntry {
+  std::uint32_t table, index;
+  std::uint32_t action;            // prm::FlowAction bits
+  std::uint32_t tag;
+  std::uint32_t counter;           // 0: none
+  std::uint32_t destinations;
+  FlowDestinationShape destination[kFlowDestinations];
+  std::byte mask[kMatchBytes];     // of fte_match_set_lyr_2_4
+  std::byte value[kMatchBytes];    // what is left of the packet's under the mask
+};
+struct FlowCount {
+  std::atomic<std::uint64_t> packets, octets;
+};
+struct Steering {
+  SharedLock lock;                 // all below but the counts
+  std::uint32_t root;              // flow table that arriving frames begin at; 0: none
+  std::uint32_t entries_count;
+  std::uint32_t miss[kMaxFlowTables];  // where a table sends what no entry matches; 0: nowhere
+  TirContext tirs[kMaxTirs];
+  RqTable rq_tables[kMaxRqTables];
+  FlowEntry entries[kMaxFlowEntries];  // ascending by table, then index
+  FlowCount counts[kMaxFlowCounters];
+};
+
 struct SliceHeader {
   std::atomic<std::uint32_t> magic;
   std::uint32_t abi;
@@ -176,6 +229,7 @@ struct Slice {
   alignas(4096) PromotedChunk promoted[kPromotedSlots];
   alignas(4096) std::byte errand_data[kErrands][kErrandBytes];
   alignas(4096) ShaperClock shapers[kShapers];
+  alignas(4096) Steering steering;
   alignas(4096) SrqContext srqs[kMaxSrqs];
   alignas(4096) CqContext cqs[kMaxCqs];
   alignas(4096) MkeyContext mkeys[kMaxMkeys];

@@ -216,6 +216,7 @@ void Engine::remove(QpContext& qp) {
 // ---- queues ----
 
 void Engine::Impl::kick(QpContext& qp) {
+  if (qp.type == QpType::raw_rq) return settle();  // sends nothing
   QpLocal& l = local(qp);
   Progress progress;
   {
@@ -233,7 +234,7 @@ void Engine::Impl::flush_sq(QpContext& qp, Deferred& deferred) {
   qp.deadline_ns = 0;
   qp.wqe_offset = 0;
   qp.req_flags = 0;
-  if (qp.sq.log_entries > 15) return;
+  if (qp.sq.log_entries > 15 || qp.type == QpType::raw_rq) return;
   while (const std::uint32_t available = posted(self, qp.sq, qp.dbrec_va + 4, qp.sq_head)) {
     SendWqe wqe;
     if (wqe.fetch(qp, self, qp.sq_head, available) == SendWqe::Fetch::unreadable) break;

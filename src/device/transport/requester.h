@@ -3,6 +3,7 @@
 #pragma once
 
 #include "device/transport/impl.h"
+#include "device/transport/steering.h"
 
 namespace verbena::device {
 
@@ -41,6 +42,9 @@ class Requester {
   bool begin();
   void finish(std::uint64_t bytes = 0, const std::byte* inline_data = nullptr);
   Answer deliver(const Payload& payload, bool traced = true);
+  // frame.cc
+  void distribute(std::span<const std::byte> frame);
+  void offer(NicMap& nic, std::span<const std::byte> frame, const FrameHeaders& headers);
   void send_multicast(const Payload& payload, const Way& way);
   void fill_common(prm::BthOperation op);
   unsigned log_mtu() const { return qp_.log_mtu >= 8 && qp_.log_mtu <= 12 ? qp_.log_mtu : 10; }

@@ -11,6 +11,7 @@
 #include "device/shared/nic.h"
 #include "device/transport/completion.h"
 #include "device/transport/receive_wqe.h"
+#include "device/transport/steering.h"
 #include "fabric/packet.h"
 #include "prm/wire.h"
 
@@ -46,6 +47,9 @@ class Responder {
   // The link has held the packet for as long as it can: the next receive() drops it if there is still no receive WQE,
   // and until one is consumed later packets are not held.
   void drop_if_unwanted() { drop_ = true; }
+
+  // A frame that steering gave to this receive queue (frame.cc); takes and releases rx_lock.
+  void receive_frame(std::span<const std::byte> frame, const FrameHeaders& headers, const FrameTarget& target);
 
   // For state changes, with rx_lock held: completes every posted receive WQE with a flush error.
   void flush();

@@ -17,8 +17,8 @@ namespace {
 constexpr Syndrome kUnprovoked[] = {
     Syndrome::mkey_no_table_memory,  // the arena of 8 GiB would have to be full
     Syndrome::roce_not_set,          // so would the registry of addresses
-    Syndrome::td_busy,               // no object stands on a transport domain,
-    Syndrome::qp_busy,               // none but multicast groups on a queue pair
+    Syndrome::td_busy,               // command_receive_test.cc
+    Syndrome::qp_busy,               // no object but multicast groups stands on a queue pair
     Syndrome::object_none_left,      // all QP numbers of the machine would have to be taken
     // command_general_test.cc provokes these:
     Syndrome::object_type, Syndrome::object_missing, Syndrome::object_range, Syndrome::object_body,
@@ -36,6 +36,22 @@ constexpr Syndrome kUnprovoked[] = {
     Syndrome::sq_missing, Syndrome::sq_initial_state, Syndrome::sq_hairpin, Syndrome::sq_ts_format, Syndrome::sq_wq_type,
     Syndrome::sq_size, Syndrome::sq_pd, Syndrome::sq_uar, Syndrome::sq_cq, Syndrome::sq_tis, Syndrome::sq_rate,
     Syndrome::sq_leaf, Syndrome::sq_current_state, Syndrome::sq_new_state, Syndrome::sq_bitmask,
+    // and command_receive_test.cc these (rq_none_left and flow_group_none_left as sq_none_left):
+    Syndrome::rq_none_left, Syndrome::rq_missing, Syndrome::rq_busy, Syndrome::rq_initial_state, Syndrome::rq_offload,
+    Syndrome::rq_ts_format, Syndrome::rq_wq_type, Syndrome::rq_size, Syndrome::rq_pd, Syndrome::rq_cq, Syndrome::rq_rmp,
+    Syndrome::rq_counter, Syndrome::rq_current_state, Syndrome::rq_new_state, Syndrome::rq_bitmask,
+    Syndrome::rqt_none_left, Syndrome::rqt_missing, Syndrome::rqt_busy, Syndrome::rqt_kind, Syndrome::rqt_size,
+    Syndrome::rqt_actual_size, Syndrome::rqt_list_short, Syndrome::rqt_rq, Syndrome::tir_none_left,
+    Syndrome::tir_missing, Syndrome::tir_busy, Syndrome::tir_rq, Syndrome::tir_rqt, Syndrome::tir_domain,
+    Syndrome::tir_offload, Syndrome::tir_hash, Syndrome::tir_bitmask, Syndrome::flow_vport, Syndrome::flow_table_type,
+    Syndrome::flow_table_flags, Syndrome::flow_table_size, Syndrome::flow_table_none_left, Syndrome::flow_table_missing,
+    Syndrome::flow_table_busy, Syndrome::flow_miss_table, Syndrome::flow_modify_select, Syndrome::flow_root,
+    Syndrome::flow_group_type, Syndrome::flow_group_range, Syndrome::flow_criteria, Syndrome::flow_group_none_left,
+    Syndrome::flow_group_missing, Syndrome::flow_group_busy, Syndrome::flow_op_mod, Syndrome::flow_index,
+    Syndrome::flow_entry_exists, Syndrome::flow_entry_missing, Syndrome::flow_action, Syndrome::flow_unsupported,
+    Syndrome::flow_lists, Syndrome::flow_destination, Syndrome::flow_destination_missing,
+    Syndrome::flow_counter_missing, Syndrome::flow_counter_busy, Syndrome::flow_counter_none_left,
+    Syndrome::flow_counter_bulk, Syndrome::flow_entry_none_left, Syndrome::flow_modify_mask,
 };
 
 class RefusalTest : public CommandTest {

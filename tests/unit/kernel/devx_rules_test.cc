@@ -124,6 +124,35 @@ TEST(DevxRules, WhatUndoesACreate) {
   }
 }
 
+// What steering makes is named and undone together with the table it is in.
+TEST(DevxRules, FlowsAreUndoneWhereTheyAre) {
+  const auto made = [](Request& in, std::uint32_t number) {
+    alignas(8) std::byte out[0x10]{};
+    prm::store_be32(out + 8, number);
+    const ObjectId id = created_object(in.mailbox(), out);
+    return std::pair{id, destroy_request(in.mailbox(), id, 9)};
+  };
+  Request table(0x930), group(0x933), entry(0x936);
+  prm::store_be32(group.bytes + 0x14, 0x55);
+  prm::store_be32(entry.bytes + 0x14, 0x55);
+  prm::store_be32(entry.bytes + 0x20, 0x33);
+  const auto [table_id, no_table] = made(table, 0x55);
+  EXPECT_EQ(table_id.number, 0x55u);
+  EXPECT_EQ(prm::load_be32(no_table.data()), 0x931u << 16 | 9);
+  EXPECT_EQ(prm::load_be32(no_table.data() + 0x14), 0x55u);
+  const auto [group_id, no_group] = made(group, 0x77);
+  EXPECT_EQ(group_id.number, 0x77u);
+  EXPECT_EQ(prm::load_be32(no_group.data() + 0x14), 0x55u);
+  EXPECT_EQ(prm::load_be32(no_group.data() + 0x18), 0x77u);
+  const auto [entry_id, no_entry] = made(entry, 0);
+  EXPECT_EQ(entry_id.number, 0x33u);
+  EXPECT_EQ(prm::load_be32(no_entry.data()), 0x938u << 16 | 9);
+  EXPECT_EQ(prm::load_be32(no_entry.data() + 0x20), 0x33u);
+  Request counter(0x93b);
+  prm::store_be32(counter.bytes + 0x1c, 0x44);
+  EXPECT_EQ(queried_object(counter.mailbox()), (ObjectId{Opcode::alloc_flow_counter, 0, 0x44}));
+}
+
 std::string door_of(std::uint16_t opcode) {
   std::string doors;
   const auto add = [&](const char* door) { doors += (doors.empty() ? "" : ", ") + std::string(door); };

@@ -1,0 +1,169 @@
+#include "device/transport/frame_headers.h"
+
+#include <array>
+#include <cstring>
+
+#include "prm/flow.h"
+#include "prm/raw.h"
+#include "prm/wire.h"
+
+namespace verbena::device {
+namespace {
+
+using Match = prm::FteMatchSetLyr24;
+using Bytes = std::span<const std::byte>;
+
+constexpr std::uint32_t kEtherTypeServiceVlan = 0x88a8;
+constexpr std::uint32_t kIpProtocolTcp = 6;
+constexpr std::size_t kTcpBytes = 20;
+constexpr unsigned kTcpAck = 1u << 4;
+
+std::uint32_t load16(const std::byte* p) {
+  return static_cast<std::uint32_t>(p[0]) << 8 | static_cast<std::uint32_t>(p[1]);
+}
+
+// Ones' complement sum of big-endian words.
+std::uint32_t add_words(Bytes bytes, std::uint32_t sum) {
+  for (std::size_t i = 0; i + 1 < bytes.size(); i += 2) sum += load16(bytes.data() + i);
+  if (bytes.size() % 2) sum += static_cast<std::uint32_t>(bytes.back()) << 8;
+  while (sum >> 16) sum = (sum & 0xffff) + (sum >> 16);
+  return sum;
+}
+bool sums_up(std::uint32_t sum) { return sum == 0xffff; }
+
+void read_l4(Bytes l4, std::uint32_t protocol, std::uint32_t pseudo, const prm::View<Match>& m, FrameHeaders& h) {
+  pseudo = add_words(l4, pseudo + protocol + static_cast<std::uint32_t>(l4.size()));
+  if (protocol == kIpProtocolTcp && l4.size() >= kTcpBytes) {
+    const std::uint32_t word = load16(l4.data() + 12), flags = word & 0x1ff;
+    h.tcp = true;
+    h.tcp_ack = flags & kTcpAck;
+    h.tcp_data = l4.size() > (word >> 12) * 4;
+    h.l4_ok = sums_up(pseudo);
+    m.set<Match::tcp_sport>(load16(l4.data())).set<Match::tcp_dport>(load16(l4.data() + 2)).set<Match::tcp_flags>(flags);
+  } else if (protocol == prm::kIpProtocolUdp && l4.size() >= prm::Udp::size) {
+    const prm::ConstView<prm::Udp> udp(l4.data());
+    h.udp = true;
+    h.l4_ok = udp.get<prm::Udp::checksum>() == 0 || sums_up(pseudo);
+    m.set<Match::udp_sport>(udp.get<prm::Udp::sport>()).set<Match::udp_dport>(udp.get<prm::Udp::dport>());
+  }
+}
+
+void read_ipv4(Bytes l3, const prm::View<Match>& m, FrameHeaders& h) {
+  if (l3.size() < prm::Ipv4::size) return;
+  const prm::ConstView<prm::Ipv4> ip(l3.data());
+  const std::size_t header = ip.get<prm::Ipv4::ihl>() * 4, total = ip.get<prm::Ipv4::total_length>();
+  if (ip.get<prm::Ipv4::version>() != 4 || header < prm::Ipv4::size || total < header || total > l3.size()) return;
+  h.ipv4 = true;
+  h.fragment = ip.get<prm::Ipv4::more_fragments>() || ip.get<prm::Ipv4::fragment_offset>();
+  h.l3_ok = sums_up(add_words(l3.first(header), 0));
+  const std::uint32_t protocol = ip.get<prm::Ipv4::protocol>();
+  m.set<Match::ip_version>(4).set<Match::ip_protocol>(protocol).set<Match::ip_dscp>(ip.get<prm::Ipv4::dscp>());
+  m.set<Match::ip_ecn>(ip.get<prm::Ipv4::ecn>()).set<Match::frag>(h.fragment);
+  m.set<Match::ipv4_ihl>(ip.get<prm::Ipv4::ihl>()).set<Match::ttl_hoplimit>(ip.get<prm::Ipv4::ttl>());
+  std::memcpy(m.data() + Match::src_ipv4_src_ipv6::offset + 12, ip.bytes<prm::Ipv4::src>().data(), 4);
+  std::memcpy(m.data() + Match::dst_ipv4_dst_ipv6::offset + 12, ip.bytes<prm::Ipv4::dst>().data(), 4);
+  if (!h.fragment)
+    read_l4(l3.subspan(header, total - header), protocol, add_words(l3.subspan(prm::Ipv4::src::offset, 8), 0), m, h);
+}
+
+// Extension headers are not looked behind.
+void read_ipv6(Bytes l3, const prm::View<Match>& m, FrameHeaders& h) {
+  if (l3.size() < prm::Ipv6::size) return;
+  const prm::ConstView<prm::Ipv6> ip(l3.data());
+  const std::size_t payload = ip.get<prm::Ipv6::payload_length>();
+  if (ip.get<prm::Ipv6::version>() != 6 || payload > l3.size() - prm::Ipv6::size) return;
+  h.ipv6 = h.l3_ok = true;
+  const std::uint32_t protocol = ip.get<prm::Ipv6::next_header>(), tclass = ip.get<prm::Ipv6::traffic_class>();
+  m.set<Match::ip_version>(6).set<Match::ip_protocol>(protocol).set<Match::ttl_hoplimit>(ip.get<prm::Ipv6::hop_limit>());
+  m.set<Match::ip_dscp>(tclass >> 2).set<Match::ip_ecn>(tclass & 3);
+  std::memcpy(m.data() + Match::src_ipv4_src_ipv6::offset, ip.bytes<prm::Ipv6::src>().data(), 16);
+  std::memcpy(m.data() + Match::dst_ipv4_dst_ipv6::offset, ip.bytes<prm::Ipv6::dst>().data(), 16);
+  read_l4(l3.subspan(prm::Ipv6::size, payload), protocol, add_words(l3.subspan(prm::Ipv6::src::offset, 32), 0), m, h);
+}
+
+// What goes into the hash: source, destination, ports, as far as the TIR wants them.
+struct Input {
+  std::array<std::byte, 36> bytes{};
+  std::size_t count = 0;
+  void add(const std::byte* from, std::size_t n) {
+    std::memcpy(bytes.data() + count, from, n);
+    count += n;
+  }
+  // Source and destination; symmetric: what is the same with the two exchanged.
+  void add_pair(const std::byte* source, const std::byte* destination, std::size_t n, bool first, bool second, bool symmetric) {
+    if (!symmetric || !first || !second) {
+      if (first) add(source, n);
+      if (second) add(destination, n);
+      return;
+    }
+    for (std::size_t i = 0; i < n; ++i) bytes[count + i] = source[i] | destination[i];
+    for (std::size_t i = 0; i < n; ++i) bytes[count + n + i] = source[i] ^ destination[i];
+    count += 2 * n;
+  }
+};
+
+// For every bit of the input that is set: the 32 bits of the key from there on.
+std::uint32_t toeplitz(const std::uint8_t (&key)[40], const Input& in) {
+  std::uint32_t result = 0, window = static_cast<std::uint32_t>(key[0]) << 24 | static_cast<std::uint32_t>(key[1]) << 16 |
+                                     static_cast<std::uint32_t>(key[2]) << 8 | key[3];
+  for (std::size_t i = 0; i < in.count; ++i)
+    for (int bit = 7; bit >= 0; --bit) {
+      if (static_cast<unsigned>(in.bytes[i]) >> bit & 1) result ^= window;
+      window = window << 1 | (key[i + 4] >> bit & 1u);
+    }
+  return result;
+}
+
+}  // namespace
+
+FrameHeaders read_headers(Bytes frame) {
+  FrameHeaders h;
+  const prm::View<Match> m(h.match);
+  const prm::ConstView<prm::Eth> eth(frame.data());
+  std::memcpy(m.data() + Match::smac_47_16::offset, eth.bytes<prm::Eth::src>().data(), 6);
+  std::memcpy(m.data() + Match::dmac_47_16::offset, eth.bytes<prm::Eth::dst>().data(), 6);
+  h.group = (frame[0] & std::byte{1}) != std::byte{0};
+  std::uint32_t type = eth.get<prm::Eth::ethertype>();
+  std::size_t at = prm::Eth::size;
+  for (bool first = true; (type == prm::kEtherTypeVlan || type == kEtherTypeServiceVlan) && frame.size() >= at + prm::VlanTag::size;
+       first = false, at += prm::VlanTag::size) {
+    const prm::ConstView<prm::VlanTag> tag(frame.data() + at);
+    if (first) {
+      const std::uint32_t tci = tag.get<prm::VlanTag::tci>();
+      h.vlan = type == prm::kEtherTypeVlan;
+      h.tci = static_cast<std::uint16_t>(tci);
+      m.set<Match::first_prio>(tci >> 13).set<Match::first_cfi>(tci >> 12 & 1).set<Match::first_vid>(tci & 0xfff);
+      m.set<Match::cvlan_tag>(h.vlan).set<Match::svlan_tag>(!h.vlan);
+    }
+    type = tag.get<prm::VlanTag::ethertype>();
+  }
+  m.set<Match::ethertype>(type);
+  if (type == prm::kEtherTypeIpv4) read_ipv4(frame.subspan(at), m, h);
+  if (type == prm::kEtherTypeIpv6) read_ipv6(frame.subspan(at), m, h);
+  return h;
+}
+
+FrameHash hash_headers(const TirContext& tir, const FrameHeaders& h) {
+  using Select = prm::RxHashFieldSelect;
+  const bool wanted_l3 = tir.hash_ipv6 ? h.ipv6 : h.ipv4, wanted_l4 = tir.hash_udp ? h.udp : h.tcp;
+  const std::uint32_t ports = tir.hash_fields & (Select::l4_sport | Select::l4_dport);
+  FrameHash hash;
+  if (!wanted_l3 || (ports && !wanted_l4)) return hash;
+  Input in;
+  const std::size_t n = h.ipv6 ? 16 : 4, skip = 16 - n;
+  in.add_pair(h.match + Match::src_ipv4_src_ipv6::offset + skip, h.match + Match::dst_ipv4_dst_ipv6::offset + skip, n,
+              tir.hash_fields & Select::src_ip, tir.hash_fields & Select::dst_ip, tir.hash_symmetric);
+  const std::byte* const port = h.match + (h.udp ? Match::udp_sport::offset : Match::tcp_sport::offset);
+  in.add_pair(port, port + 2, 2, ports & Select::l4_sport, ports & Select::l4_dport, tir.hash_symmetric);
+  if (tir.hash_fn == static_cast<std::uint8_t>(prm::RxHashFn::toeplitz)) {
+    hash.value = toeplitz(tir.key, in);
+  } else {
+    std::uint8_t x = 0;
+    for (std::size_t i = 0; i < in.count; ++i) x ^= static_cast<std::uint8_t>(in.bytes[i]);
+    hash.value = static_cast<std::uint8_t>(~x);
+  }
+  hash.type = static_cast<std::uint8_t>((h.ipv6 ? 2 : 1) << 2 | (ports == 0 ? 0 : h.udp ? 2 : 1) << 6);
+  return hash;
+}
+
+}  // namespace verbena::device
