@@ -5,6 +5,7 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
+#include <sched.h>
 
 #include <atomic>
 #include <mutex>
@@ -125,6 +126,20 @@ void step_if_pending(ContextHook& hook) {
   }
 }
 
+// Whoever polls in vain keeps a core from the peer that would complete its work: as our own library does, it gives the
+// core away after many polls that found nothing, and then every few.
+constexpr unsigned kPatientPolls = 2048, kPollsPerYield = 32;
+thread_local constinit unsigned patience __attribute__((tls_model("initial-exec"))) = kPatientPolls;
+
+void found(bool something) {
+  if (something) {
+    patience = kPatientPolls;
+  } else if (--patience == 0) [[unlikely]] {
+    patience = kPollsPerYield;
+    sched_yield();
+  }
+}
+
 // ---- replacements ----
 
 int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) {
@@ -164,13 +179,17 @@ void wr_start(ibv_qp_ex* qp) {
 int poll_cq(ibv_cq* cq, int count, ibv_wc* wc) {
   ContextHook& hook = *hook_of(cq->context);
   step_if_pending(hook);
-  return hook.poll_cq(cq, count, wc);
+  const int polled = hook.poll_cq(cq, count, wc);
+  found(polled != 0);
+  return polled;
 }
 
 int start_poll(ibv_cq_ex* cq, ibv_poll_cq_attr* attr) {
   QueueHook& hook = *record_of(cq, cq->context);
   step_if_pending(*hook.context);
-  return hook.start_poll(cq, attr);
+  const int result = hook.start_poll(cq, attr);
+  found(result == 0);
+  return result;
 }
 
 int req_notify_cq(ibv_cq* cq, int solicited_only) {
