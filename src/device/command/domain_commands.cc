@@ -1,8 +1,9 @@
-// Protection domains, transport domains, UARs: objects that are a number and a use count.
+// Protection, transport and XRC domains, PSVs, UARs: objects that are a number and a use count.
 #include "device/command/dispatcher.h"
 #include "device/command/families.h"
 #include "device/command/state.h"
 #include "prm/misc.h"
+#include "prm/mkey.h"
 
 namespace verbena::device::command {
 namespace {
@@ -41,6 +42,58 @@ Outcome dealloc_transport_domain(State& state,
   return {};
 }
 
+Outcome alloc_xrcd(State& state, const Call<prm::AllocXrcdIn, prm::AllocXrcdOut>& call) {
+  const auto [number, xrcd] = state.xrcds.create(call.uid);
+  if (!xrcd) return refuse(Syndrome::xrcd_none_left);
+  call.out.set<prm::AllocXrcdOut::xrcd>(number);
+  return {};
+}
+
+// Nothing stands on an XRC domain: this device has no queues of that kind.
+Outcome dealloc_xrcd(State& state, const Call<prm::DeallocXrcdIn, prm::DeallocXrcdOut>& call) {
+  const auto number = call.in.get<prm::DeallocXrcdIn::xrcd>();
+  const auto xrcd = own(state.xrcds.find(number), call.uid, Syndrome::xrcd_missing);
+  if (!xrcd) return refuse(xrcd.error());
+  state.xrcds.erase(number);
+  return {};
+}
+
+void erase_psv(State& state, std::uint32_t number) {
+  if (Pd* pd = state.pds.find(state.psvs.find(number)->pd)) --pd->uses;
+  state.psvs.erase(number);
+}
+
+// As many as are asked for, or none.
+Outcome create_psv(State& state, const Call<prm::CreatePsvIn, prm::CreatePsvOut>& call) {
+  const std::uint32_t wanted = call.in.get<prm::CreatePsvIn::num_psv>(), pdn = call.in.get<prm::CreatePsvIn::pd>();
+  if (wanted < 1 || wanted > 4) return refuse(Syndrome::psv_count);
+  Pd* pd = state.pds.find(pdn);
+  if (!pd || !may_use(*pd, call.uid)) return refuse(Syndrome::psv_pd);
+  std::uint32_t numbers[4]{};
+  for (std::uint32_t i = 0; i < wanted; ++i) {
+    const auto [number, psv] = state.psvs.create(call.uid);
+    if (!psv) {
+      while (i > 0) erase_psv(state, numbers[--i]);
+      return refuse(Syndrome::psv_none_left);
+    }
+    numbers[i] = number;
+    psv->pd = pdn;
+    ++pd->uses;
+  }
+  using Out = prm::CreatePsvOut;
+  call.out.set<Out::psv0_index>(numbers[0]).set<Out::psv1_index>(numbers[1]);
+  call.out.set<Out::psv2_index>(numbers[2]).set<Out::psv3_index>(numbers[3]);
+  return {};
+}
+
+Outcome destroy_psv(State& state, const Call<prm::DestroyPsvIn, prm::DestroyPsvOut>& call) {
+  const auto number = call.in.get<prm::DestroyPsvIn::psvn>();
+  const auto psv = own(state.psvs.find(number), call.uid, Syndrome::psv_missing);
+  if (!psv) return refuse(psv.error());
+  erase_psv(state, number);
+  return {};
+}
+
 Outcome alloc_uar(State& state, const Call<prm::AllocUarIn, prm::AllocUarOut>& call) {
   const auto [number, uar] = state.uars.create(call.uid);
   if (!uar) return refuse(Syndrome::uar_none_left);
@@ -65,6 +118,10 @@ void add_domain_commands(Registry& r) {
   r.add<dealloc_pd>(Opcode::dealloc_pd, "DEALLOC_PD");
   r.add<alloc_transport_domain>(Opcode::alloc_transport_domain, "ALLOC_TRANSPORT_DOMAIN");
   r.add<dealloc_transport_domain>(Opcode::dealloc_transport_domain, "DEALLOC_TRANSPORT_DOMAIN");
+  r.add<alloc_xrcd>(Opcode::alloc_xrcd, "ALLOC_XRCD");
+  r.add<dealloc_xrcd>(Opcode::dealloc_xrcd, "DEALLOC_XRCD");
+  r.add<create_psv>(Opcode::create_psv, "CREATE_PSV");
+  r.add<destroy_psv>(Opcode::destroy_psv, "DESTROY_PSV");
   r.add<alloc_uar>(Opcode::alloc_uar, "ALLOC_UAR");
   r.add<dealloc_uar>(Opcode::dealloc_uar, "DEALLOC_UAR");
 }

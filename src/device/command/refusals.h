@@ -34,6 +34,12 @@
   X(0x030007, no_resources,   uar_none_left,         "all UAR pages are in use") \
   X(0x030008, bad_resource,   uar_missing,           "uar: no such UAR, or it belongs to another uid") \
   X(0x030009, bad_res_state,  uar_busy,              "uar: queues still use it") \
+  X(0x03000a, exceed_lim,     xrcd_none_left,        "all XRC domains are in use") \
+  X(0x03000b, bad_resource,   xrcd_missing,          "xrcd: no such XRC domain, or it belongs to another uid") \
+  X(0x03000c, bad_param,      psv_count,             "num_psv: 1 to 4") \
+  X(0x03000d, bad_resource,   psv_pd,                "pd: no such protection domain, or it belongs to another uid") \
+  X(0x03000e, exceed_lim,     psv_none_left,         "all PSVs are in use") \
+  X(0x03000f, bad_resource,   psv_missing,           "psvn: no such PSV, or it belongs to another uid") \
   /* user contexts, UMEM */ \
   X(0x040001, exceed_lim,     uctx_none_left,        "all user contexts are in use (log_max_uctx)") \
   X(0x040002, bad_param,      uctx_cap,              "uctx.cap: asks for a privilege that uctx_cap does not offer") \

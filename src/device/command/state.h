@@ -34,6 +34,12 @@ namespace verbena::device::command {
 
 struct Pd : Owned {};
 struct TransportDomain : Owned {};
+struct Xrcd : Owned {};
+// State of signatures, of a protection domain.
+struct Psv : Owned {
+  std::uint32_t pd = 0;
+};
+inline constexpr std::uint32_t kXrcds = 1u << 16, kPsvs = 1u << 16;
 struct Uar : Owned {};
 struct Uctx : Owned {
   std::uint32_t cap = 0;
@@ -173,6 +179,8 @@ struct State {
   Table<Uctx> uctxs;
   Table<Pd> pds;
   Table<TransportDomain> transport_domains;
+  Table<Xrcd> xrcds;
+  Table<Psv> psvs;
   Table<Uar> uars;
   Table<Umem> umems;
   Table<QCounter> q_counters;

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "device/command/state.h"
 #include "prm/admin.h"
 #include "prm/port.h"
 #include "prm/registers.h"
@@ -144,6 +145,24 @@ void RefusalTest::hca() {
 }
 
 void RefusalTest::domains() {
+  refused(Syndrome::xrcd_missing, named(Opcode::dealloc_xrcd, "xrcd", 77));
+  const std::uint32_t xrcd = done(Command(Opcode::alloc_xrcd));
+  done(named(Opcode::dealloc_xrcd, "xrcd", xrcd));
+  for (unsigned i = 1; i < command::kXrcds; ++i) run(Command(Opcode::alloc_xrcd), 0x10);
+  refused(Syndrome::xrcd_none_left, Command(Opcode::alloc_xrcd));
+  const auto psv = [&](unsigned n) { return named(Opcode::create_psv, "pd", pd_).set("num_psv", n); };
+  refused(Syndrome::psv_count, psv(0));
+  refused(Syndrome::psv_count, psv(5));
+  refused(Syndrome::psv_pd, psv(1).set("pd", 4711));
+  refused(Syndrome::psv_missing, named(Opcode::destroy_psv, "psvn", 77));
+  const Bytes two = run(psv(2));
+  EXPECT_NE(prm::load_be32(two.data() + 0x10), prm::load_be32(two.data() + 0x14));
+  EXPECT_EQ(prm::load_be32(two.data() + 0x18), 0u);
+  refused(Syndrome::pd_busy, named(Opcode::dealloc_pd, "pd", pd_));
+  for (const unsigned at : {0x10u, 0x14u}) done(named(Opcode::destroy_psv, "psvn", prm::load_be32(two.data() + at)));
+  for (unsigned i = 1; i < command::kPsvs - 4; i += 4) run(psv(4), 0x20);
+  refused(Syndrome::psv_none_left, psv(4));
+  EXPECT_EQ(prm::load_be32(run(psv(3)).data()), 0u) << "what did not fit was given back";
   refused(Syndrome::pd_missing, named(Opcode::dealloc_pd, "pd", kMissing));
   refused(Syndrome::pd_missing, named(Opcode::dealloc_pd, "pd", 0));
   done(mkey());
