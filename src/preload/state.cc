@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <mutex>
 #include <string>
+#include <vector>
 
 namespace verbena::preload {
 
@@ -112,6 +114,20 @@ int node_of(const State& state, int fd) {
   const int device = state.backend->device_of(fd);
   errno = saved;
   return device;
+}
+
+void keep_open(int fd) {
+  const Inside guard;
+  const int saved = errno;
+  static std::mutex lock;
+  static auto* kept = new std::vector<ino_t>;  // outlives every thread
+  struct stat status;
+  if (fstat(fd, &status) == 0) {
+    const std::lock_guard locked(lock);
+    if (std::find(kept->begin(), kept->end(), status.st_ino) == kept->end() && fcntl(fd, F_DUPFD_CLOEXEC, 0) >= 0)
+      kept->push_back(status.st_ino);
+  }
+  errno = saved;
 }
 
 void forget_node(int fd) {

@@ -57,5 +57,8 @@ bool maybe_node(int fd);  // cheap; true for what open() gave, and perhaps for w
 // The device whose node `fd` is, by identity of the open file (so dups count); -1 if it is none.
 int node_of(const State& state, int fd);
 void forget_node(int fd);
+// The descriptor is on its way to somebody (SCM_RIGHTS), which keeps its file open while nobody holds it. We cannot see
+// that, so the file stays open in this process from now on.
+void keep_open(int fd);
 
 }  // namespace verbena::preload

@@ -5,6 +5,7 @@ import re
 import signal
 import time
 
+import suite_processes
 from harness import Bench, case, shell, tail
 
 # Creates `count` PDs and CQs and that many QPs, then sleeps.
@@ -162,3 +163,4 @@ def run(quick, preset):
         yield from listings(bench)
         yield from resources(bench)
         yield from connected(bench)
+        yield from suite_processes.run(bench)

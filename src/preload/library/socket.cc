@@ -1,6 +1,7 @@
 // Interposers of sockets, for NETLINK_RDMA alone: everybody else's calls test one word and go on.
 #include <errno.h>
 #include <linux/netlink.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -48,6 +49,19 @@ ssize_t receive_from(int fd, sockaddr* from, socklen_t* length, Receive by_libc)
     NetlinkSocket::kernel_address(from, length);
   }
   return received;
+}
+
+// Nodes among the descriptors that a message carries.
+void keep_passed_nodes(const State& now, const msghdr& message) {
+  auto* header = const_cast<msghdr*>(&message);
+  for (cmsghdr* part = CMSG_FIRSTHDR(header); part != nullptr; part = CMSG_NXTHDR(header, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    for (std::size_t at = CMSG_LEN(0); at + sizeof(int) <= part->cmsg_len; at += sizeof(int)) {
+      int passed = -1;
+      memcpy(&passed, reinterpret_cast<const char*>(part) + at, sizeof passed);
+      if (node_of(now, passed) >= 0) keep_open(passed);
+    }
+  }
 }
 
 }  // namespace
@@ -110,6 +124,8 @@ EXPORT ssize_t send(int fd, const void* data, size_t length, int flags) {
 }
 
 EXPORT ssize_t sendmsg(int fd, const msghdr* message, int flags) {
+  if (message && message->msg_controllen != 0) [[unlikely]]
+    if (const State* node_state = state()) keep_passed_nodes(*node_state, *message);
   const State* now = nullptr;
   if (const auto socket = ours(fd, &now))
     return socket->send(*now, message->msg_iov, message->msg_iovlen, static_cast<const sockaddr*>(message->msg_name),
