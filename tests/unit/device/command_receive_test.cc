@@ -297,6 +297,38 @@ TEST_F(ReceiveTest, TablesLeadToTablesAndCount) {
   done(Command(Opcode::destroy_flow_table).set("table_id", root));
 }
 
+// Two queues take their WQEs from one pool.
+TEST_F(ReceiveTest, QueuesShareAPool) {
+  const std::uint32_t rmpn = done(Command(Opcode::create_rmp).set("ctx.state", 1).set("log_wq_sz", 2).set("log_wq_stride", 6)
+                                      .set("wq.pd", pd_).set("wq.dbr_addr", doorbell(memory_, 6)).tail64(0, memory(0x4000)));
+  const auto pooled = [&](unsigned i) {
+    const std::uint32_t rqn = done(Command(Opcode::create_rq).set("cqn", cqn_).set("user_index", 0x100 + i)
+                                       .set("mem_rq_type", 1).set("rmpn", rmpn));
+    done(Command(Opcode::modify_rq).set("rqn", rqn).set("ctx.state", 1));
+    return direct_tir(rqn);
+  };
+  const std::uint32_t tirs[] = {pooled(0), pooled(1)};
+  for (unsigned i = 0; i < 2; ++i) {
+    std::byte* wqe = memory_ + 0x4000 + i * 64;
+    prm::View<prm::SrqNextSeg>(wqe).set<prm::SrqNextSeg::next_wqe_index>(i + 1);
+    prm::View<prm::DataSeg> seg(wqe + 16);
+    seg.set<prm::DataSeg::byte_count>(0x400).set<prm::DataSeg::lkey>(lkey_).set<prm::DataSeg::addr>(memory(kBufferAt + 0x400 * i));
+    prm::View<prm::DataSeg>(wqe + 32).set<prm::DataSeg::lkey>(prm::kInvalidLkey);
+  }
+  prm::store_be32(memory_ + kMemory - 4096 + 64 * 6, 2);
+  const std::uint32_t t = done(table()), g = done(group(t, 0, 3, false));
+  done(entry(t, g, 0, 2, tirs[0]).set("destination_list_size", 2).tail64(1, 2ull << 56 | std::uint64_t{tirs[1]} << 32));
+  done(Command(Opcode::set_flow_table_root).set("table_id", t));
+  const auto f = frame();
+  send(f);
+  EXPECT_EQ(received(0).get<prm::Cqe64::wqe_counter>(), 0u);
+  EXPECT_EQ(received(1).get<prm::Cqe64::wqe_counter>(), 1u);
+  EXPECT_EQ(std::memcmp(memory_ + kBufferAt + 0x400, f.data(), f.size()), 0);
+  send(f);
+  EXPECT_EQ(cqe(), nullptr) << "the pool is empty";
+  refused(Syndrome::srq_busy, Command(Opcode::destroy_rmp).set("rmpn", rmpn));
+}
+
 TEST_F(ReceiveTest, OwnFramesCanBeKeptOut) {
   const std::uint32_t tirn = direct_tir(make_rq(0), 1);
   root_to(tirn);

@@ -1,5 +1,6 @@
 // Raw send queues: frames whose head lies in the WQE or not, and WQEs that are wrong.
 #include "prm/cqe.h"
+#include "prm/flow.h"
 #include "transport_world.h"
 
 namespace verbena::device::test {
@@ -72,6 +73,53 @@ TEST_F(RawQueue, WrongFramesDoNot) {
   refused(CqeSyndrome::local_length_err, send(0, 10241, 3));
   refused(CqeSyndrome::local_prot_err, send(0, 1000, 3, memory.key ^ 0xff));
   refused(CqeSyndrome::local_prot_err, send(0, 1000, 3, 0x123400));
+}
+
+// A frame finds the receive queue of another process: of the same NIC, and of another host by its address.
+class RawToOthers : public RawQueue {
+ protected:
+  // Every frame that arrives for b goes to this queue.
+  Qp* receiver(Cq* to) {
+    Qp* rq = b->qp(QpType::raw_rq, to);
+    Steering& s = b->nic->slice().steering;
+    s.tirs[1] = {.in_use = 1, .rq = b->nic->index_of(*rq->context)};
+    s.entries[0] = {.table = 1, .action = prm::FlowAction::fwd_dest, .destinations = 1};
+    s.entries[0].destination[0] = {static_cast<std::uint32_t>(prm::FlowDestination::tir), 1};
+    s.entries_count = s.root = 1;
+    b->nic->take_frames(true);
+    b->engine->set_state(*rq->context, QpState::rts);
+    return rq;
+  }
+  // Whether a frame for this address comes.
+  bool reaches(const std::uint8_t (&mac)[6]) {
+    Cq* to = b->cq();
+    Qp* rq = receiver(to);
+    const Memory landing = b->memory(4096);
+    b->post_recv(*rq, {{landing.p, 2048, landing.key}});
+    std::memcpy(memory.p, mac, 6);
+    memory.p[999] = std::byte{0x5c};
+    EXPECT_EQ(send(0, 1000, 3).opcode, prm::CqeOpcode::req);
+    const auto came = b->wait(*to, 100);
+    if (!came.valid) return false;
+    EXPECT_EQ(came.bytes, 1000u);
+    EXPECT_EQ(landing.p[999], std::byte{0x5c});
+    return true;
+  }
+  static constexpr std::uint8_t kGroup[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, kNobody[6] = {0x02, 9, 9, 9, 9, 9};
+};
+class RawToOtherHost : public RawToOthers {
+  std::string second_host() override { return "other"; }
+};
+
+TEST_F(RawToOthers, OfTheSameNic) {
+  EXPECT_TRUE(reaches(a->nic->segment().ports[0].mac));
+  EXPECT_TRUE(reaches(kGroup));
+}
+TEST_F(RawToOtherHost, ByItsAddress) {
+  EXPECT_TRUE(reaches(b->nic->segment().ports[0].mac));
+  EXPECT_TRUE(reaches(kGroup));
+  EXPECT_TRUE(reaches(kNobody)) << "flooded";
+  EXPECT_FALSE(reaches(a->nic->segment().ports[0].mac)) << "another's";
 }
 
 }  // namespace
