@@ -13,6 +13,7 @@ TITLES = {
     "utils": "ibverbs-utils", "perftest": "perftest", "pyverbs": "pyverbs, required modules",
     "pyverbs-other": "pyverbs, all other modules (for the record)", "faults": "Faults",
     "tools": "Tools that list RDMA devices, with the libraries of the system",
+    "ucx": "UCX",
     "utils-system": "ibverbs-utils with the system's libibverbs and libmlx5",
     "perftest-system": "perftest with the system's libibverbs and libmlx5",
     "pyverbs-system": "pyverbs with the system's libibverbs and libmlx5",

@@ -16,6 +16,7 @@ import suite_host
 import suite_perftest
 import suite_pyverbs
 import suite_tools
+import suite_ucx
 import suite_utils
 from harness import Bench
 
@@ -32,6 +33,7 @@ SUITES = {
     "pyverbs-other": suite_pyverbs.run_other,
     "faults": suite_faults.run,
     "tools": suite_tools.run,
+    "ucx": suite_ucx.run,
 }
 # The same programs with the libraries of the system on the virtual node: suite NAME-system.
 SYSTEM = {name + "-system": SUITES[name] for name in ("utils", "perftest", "pyverbs")}
