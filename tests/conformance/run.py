@@ -39,7 +39,7 @@ SUITES = {
 SYSTEM = {name + "-system": SUITES[name] for name in ("utils", "perftest", "pyverbs")}
 FOR_THE_RECORD = {"pyverbs-other"}  # failures there are listed but do not fail the run
 # In CI the whole of a suite that takes long is replaced by its subset.
-CI_QUICK = {"utils"} | set(SYSTEM)
+CI_QUICK = {"utils", "ucx"} | set(SYSTEM)
 
 
 def run_suite(name, mode, preset):
