@@ -95,7 +95,8 @@ class Bench:
 
     def __init__(self, preset="dev"):
         self.build = ROOT / "build" / preset
-        self.patience = PATIENCE * (SANITIZED_PATIENCE if preset in SANITIZER_LIBRARY else 1)
+        self.slower = SANITIZED_PATIENCE if preset in SANITIZER_LIBRARY else 1
+        self.patience = PATIENCE * self.slower
         base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self.run_dir = tempfile.mkdtemp(prefix="verbena-test-", dir=base)
         os.chmod(self.run_dir, 0o777)
@@ -108,6 +109,10 @@ class Bench:
             self.env["LD_PRELOAD"] = library
             # Programs that end by a signal or by _exit() owe nobody their memory; the unit tests look for leaks.
             self.env["ASAN_OPTIONS"] = self.env.get("ASAN_OPTIONS", "") + ":detect_leaks=0:verify_asan_link_order=0"
+        if preset == "tsan":  # a report is longer than what the table has of a program's output
+            reports = self.build / "reports"
+            reports.mkdir(exist_ok=True)
+            self.env["TSAN_OPTIONS"] = self.env.get("TSAN_OPTIONS", "") + f":log_path={reports}/tsan:log_exe_name=1"
 
     def __enter__(self):
         return self

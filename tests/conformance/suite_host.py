@@ -139,8 +139,9 @@ def lag_problem(path):
     return "" if good else f"left by {before}, then by {after}"
 
 
-def rate_problem(path, filter, megabits):
-    """Frames that the filter lets pass, for a second: their gaps must be those of the rate."""
+def rate_problem(path, filter, megabits, slower):
+    """Frames that the filter lets pass, for a second: their gaps must be those of the rate (up to `slower` times those
+    where the program itself is slow)."""
     rows = dissect(path, "-Y", filter, "-T", "fields", "-e", "frame.time_epoch", "-e", "frame.len")
     frames = [(float(time), int(length)) for time, length in (row.split() for row in rows)]
     start = frames[0][0] + 0.05 if frames else 0  # a pause before it lets the first ones go early
@@ -151,8 +152,8 @@ def rate_problem(path, filter, megabits):
     # What a frame takes at this rate is the gap behind it.
     wanted = [length * 8 / (megabits * 1e6) for _, length in frames[:-1]]
     ratio = sum(gaps) / sum(wanted)
-    even = sum(0.5 * w < g < 1.5 * w for g, w in zip(gaps, wanted)) / len(gaps)
-    if not 0.9 <= ratio <= 1.1:
+    even = sum(0.5 * w < g < 1.5 * slower * w for g, w in zip(gaps, wanted)) / len(gaps)
+    if not 0.9 <= ratio <= 1.1 * slower:
         return f"gaps are {ratio:.3f} of those of {megabits} Mbit/s"
     # They must not come in bursts that only the average forgives; a busy machine wakes some late.
     return "" if even > 0.5 else f"only {even:.0%} of {len(gaps)} gaps are near that of the rate"
@@ -165,8 +166,15 @@ def rate_cases(bench, folder):
                                   ("requester", 40, "infiniband.bth.opcode == 10"),
                                   ("responder", 10, responses), ("paced", 10, "eth.type == 0x88b5")]:
         path = pathlib.Path(folder) / f"rate_{who}_{megabits}.pcapng"
-        end = bench.run([program, who, str(megabits)], seconds=30, capture=path)
-        problem = rate_problem(path, passes, megabits) if end.code == 0 else f"{end.ending()}: {tail(end.output)}"
+        for _ in range(3):  # on a machine with other work the sender may not get the processor for a whole second
+            path.unlink(missing_ok=True)
+            end = bench.run([program, who, str(megabits)], seconds=30, capture=path)
+            if end.code != 0:
+                problem = f"{end.ending()}: {tail(end.output)}"
+                break
+            problem = rate_problem(path, passes, megabits, bench.slower)
+            if not problem:
+                break
         what = "packet pacing" if who == "paced" else f"a {who}'s leaf"
         yield case(f"capture: {megabits} Mbit/s of {what}", problem, end.seconds)
 

@@ -11,6 +11,7 @@
 #include "device/memory/transfer.h"
 #include "device/transport/clock.h"
 #include "prm/doorbell.h"
+#include "support/thread_sanitizer.h"
 
 namespace verbena::device {
 
@@ -37,6 +38,7 @@ bool store_entry(Peer& owner, const Queue& queue, std::uint64_t va, const std::b
   if (!within(owner, queue, va, sizeof entry)) return false;
   // The guarded copy and process_vm_writev are opaque to the compiler: these two stay in order.
   if (write_memory(&owner, va, entry, 56) != Moved::ok) return false;
+  if (owner.own != nullptr) stores_in_order(reinterpret_cast<const void*>(va + 63));
   return write_memory(&owner, va + 56, entry + 56, 8) == Moved::ok;
 }
 }  // namespace
