@@ -166,7 +166,8 @@ def rate_cases(bench, folder):
                                   ("requester", 40, "infiniband.bth.opcode == 10"),
                                   ("responder", 10, responses), ("paced", 10, "eth.type == 0x88b5")]:
         path = pathlib.Path(folder) / f"rate_{who}_{megabits}.pcapng"
-        for _ in range(3):  # on a machine with other work the sender may not get the processor for a whole second
+        for attempt in range(6):  # on a machine with other work the sender may not get the processor for a whole second
+            time.sleep(min(attempt, 1) * 3)
             path.unlink(missing_ok=True)
             end = bench.run([program, who, str(megabits)], seconds=30, capture=path)
             if end.code != 0:

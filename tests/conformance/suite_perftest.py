@@ -85,7 +85,7 @@ def result_rows(output):
     rows = []
     for line in output.splitlines():
         words = line.split()
-        if len(words) >= 4 and all(re.fullmatch(r"[-+]?\d+(\.\d+)?(e[-+]\d+)?|inf|nan", w) for w in words):
+        if len(words) >= 4 and all(re.fullmatch(r"[-+]?\d+(\.\d+)?(e[-+]\d+)?|[-+]?(inf|nan)", w) for w in words):
             rows.append([float(w) for w in words])
     return rows
 

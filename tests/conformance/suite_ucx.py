@@ -1,12 +1,11 @@
 """UCX (Debian's) on the virtual node: what it lists, and its perftest over each transport. It checks that what arrives is
-complete, not every byte. rc_mlx5 is not among the transports run: its DEVX path wants a cyclic pool of receives (RMP),
-which the device does not have."""
+complete, not every byte. rc_mlx5 (rc_x) builds its queues by DEVX, with a cyclic pool of receives (RMP)."""
 import re
 
 from harness import Bench, case, pair_problem, shell, tail
 
 LISTED = ["rc_verbs", "rc_mlx5", "ud_verbs", "ud_mlx5"]
-TRANSPORTS = ["rc_v", "ud_v", "ud_x"]
+TRANSPORTS = ["rc_v", "rc_x", "ud_v", "ud_x"]
 TESTS = ["tag_lat", "tag_bw", "ucp_am_lat", "ucp_put_lat", "ucp_put_bw", "ucp_get", "ucp_fadd", "ucp_cswap"]
 QUICK = ["tag_lat", "ucp_put_lat", "ucp_fadd"]
 

@@ -43,7 +43,8 @@ Maybe<EqRecord*> named_eq(State& state, std::uint32_t eqn, std::uint16_t uid) {
 
 QueueMemory memory_of(const prm::ConstView<Cqc>& cqc, bool umem_valid, std::uint32_t umem_id, std::uint64_t umem_offset,
                       std::span<const std::byte> pages) {
-  return {.umem_valid = umem_valid,
+  return {.written = true,
+          .umem_valid = umem_valid,
           .umem_id = umem_id,
           .umem_offset = umem_offset,
           .log_page_size = cqc.get<Cqc::log_page_size>(),

@@ -23,7 +23,7 @@ Maybe<Backing> in_umem(State& state, const QueueMemory& memory, std::uint64_t by
   const std::uint64_t offset = memory.umem_offset + memory.page_offset * (page / 64);
   if (memory.umem_offset > umem->bytes || offset > umem->bytes || bytes > umem->bytes - offset)
     return refuse(Syndrome::queue_umem_short);
-  if (!umem->writable) return refuse(Syndrome::queue_umem_read_only);
+  if (memory.written && !umem->writable) return refuse(Syndrome::queue_umem_read_only);
   Backing backing;
   backing.wq_umem = memory.umem_id;
   backing.va = umem->va + offset;

@@ -16,6 +16,7 @@ namespace verbena::device::command {
 
 // What a command says about the memory of a queue.
 struct QueueMemory {
+  bool written = false;              // by the device: a completion queue. Work queues it only reads
   bool umem_valid = false;
   std::uint32_t umem_id = 0;
   std::uint64_t umem_offset = 0;

@@ -62,7 +62,7 @@
   X(0x050005, bad_param,      queue_not_mapped,      "pas: the queue is not mapped in this process") \
   X(0x050006, bad_resource,   queue_umem_missing,    "wq_umem_id/cq_umem_id: no such UMEM, or it belongs to another uid") \
   X(0x050007, bad_param,      queue_umem_short,      "wq_umem_offset/cq_umem_offset: the queue reaches past the end of the UMEM") \
-  X(0x050008, bad_param,      queue_umem_read_only,  "wq_umem_id/cq_umem_id: the UMEM is read-only") \
+  X(0x050008, bad_param,      queue_umem_read_only,  "cq_umem_id: the UMEM is read-only") \
   X(0x050009, bad_resource,   dbr_umem_missing,      "dbr_umem_id: no such UMEM, or it belongs to another uid") \
   X(0x05000a, bad_param,      dbr_umem_short,        "dbr_addr: the doorbell record reaches past the end of the UMEM") \
   X(0x05000b, bad_param,      dbr_unaligned,         "dbr_addr: a doorbell record starts on an 8-byte boundary") \
@@ -124,7 +124,7 @@
   X(0x090008, bad_res_state,  srq_busy,              "srqn/rmpn: queue pairs still receive from it") \
   X(0x090009, bad_param,      arm_rq_op_mod,         "op_mod: ARM_RQ takes 1 (SRQ)") \
   X(0x09000a, bad_param,      rmp_initial_state,     "rmpc.state: a new pool is in state RDY") \
-  X(0x09000b, bad_param,      rmp_wq_type,           "rmpc.wq.wq_type: the queue of a pool is a linked list") \
+  X(0x09000b, bad_param,      rmp_wq_type,           "rmpc.wq.wq_type/basic_cyclic_rcv_wqe: a linked list (0) or cyclic (1), of WQEs with a next segment") \
   X(0x09000c, bad_res_state,  rmp_current_state,     "rmp_state: not the state that the pool is in") \
   X(0x09000d, bad_param,      rmp_new_state,         "rmpc.state: RDY may become ERR, nothing else") \
   /* queue pairs: creation */ \

@@ -20,6 +20,7 @@ constexpr std::uint8_t kStateGood = 1, kStateError = 0;  // SrqContext.state
 
 // What CREATE_SRQ and CREATE_RMP have in common once their contexts are read.
 struct Shape {
+  bool cyclic;
   std::uint32_t pdn;
   unsigned log_size, log_stride;
   std::uint32_t limit;
@@ -47,6 +48,7 @@ Maybe<SrqContext*> create(State& state, const Shape& shape, std::uint16_t uid, s
   srq->pdn = shape.pdn;
   srq->cq = ~0u;
   srq->type = type;
+  srq->cyclic = shape.cyclic;
   srq->state = kStateGood;
   srq->uid = uid;
   srq->ring = {located->va, shape.log_size, shape.log_stride};
@@ -61,7 +63,8 @@ Maybe<SrqContext*> create(State& state, const Shape& shape, std::uint16_t uid, s
 Outcome create_srq(State& state, const Call<prm::CreateSrqIn, prm::CreateSrqOut>& call) {
   const auto srqc = call.in.sub<prm::CreateSrqIn::srq_context_entry>();
   if (srqc.get<Srqc::wq_signature>()) return refuse(Syndrome::srq_signature);
-  const Shape shape{.pdn = srqc.get<Srqc::pd>(),
+  const Shape shape{.cyclic = false,
+                    .pdn = srqc.get<Srqc::pd>(),
                     .log_size = srqc.get<Srqc::log_srq_size>(),
                     .log_stride = srqc.get<Srqc::log_rq_stride>() + 4,
                     .limit = srqc.get<Srqc::lwm>(),
@@ -86,10 +89,12 @@ Outcome create_rmp(State& state, const Call<prm::CreateRmpIn, prm::CreateRmpOut>
   const auto rmpc = call.in.sub<prm::CreateRmpIn::ctx>();
   const auto wq = rmpc.sub<Rmpc::wq>();
   if (rmpc.get<Rmpc::state>() != prm::RmpState::rdy) return refuse(Syndrome::rmp_initial_state);
-  if (rmpc.get<Rmpc::basic_cyclic_rcv_wqe>() || wq.get<Wq::wq_type>() != prm::WqType::linked_list)
+  const auto type = wq.get<Wq::wq_type>();
+  if (rmpc.get<Rmpc::basic_cyclic_rcv_wqe>() || (type != prm::WqType::linked_list && type != prm::WqType::cyclic))
     return refuse(Syndrome::rmp_wq_type);
   if (wq.get<Wq::wq_signature>()) return refuse(Syndrome::srq_signature);
-  const Shape shape{.pdn = wq.get<Wq::pd>(),
+  const Shape shape{.cyclic = type == prm::WqType::cyclic,
+                    .pdn = wq.get<Wq::pd>(),
                     .log_size = wq.get<Wq::log_wq_sz>(),
                     .log_stride = wq.get<Wq::log_wq_stride>(),
                     .limit = wq.get<Wq::lwm>(),

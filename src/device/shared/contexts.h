@@ -235,12 +235,13 @@ struct alignas(64) SrqContext {
   std::uint8_t state;            // 0 error, 1 good (srqc.state as the PRM has it)
   std::uint16_t uid;
   std::uint32_t user_index;
-  Ring ring;                     // linked list of WQEs (next segment first)
+  Ring ring;                     // WQEs that begin with a next segment
   std::uint64_t dbrec_va;        // [0] receive counter
   std::atomic<std::uint32_t> limit;  // lwm; 0: no event wanted
   alignas(64) SharedLock lock;
   std::uint16_t consumed;        // counter of WQEs taken (compare with the doorbell record)
-  std::uint16_t head;            // index of the next WQE in the linked list
+  std::uint16_t head;            // index of the next WQE
+  std::uint8_t cyclic;           // the WQEs are taken in their order; else each names the next
 };
 
 struct alignas(64) EqContext {

@@ -90,7 +90,8 @@ bool ReceiveQueue::take_from_srq() {
   std::byte next[prm::SrqNextSeg::size];
   if (read_memory(&owner_, srq.ring.va + (std::uint64_t{index} << (srq.ring.log_stride & 31)), next, sizeof next) != Moved::ok)
     return false;
-  srq.head = static_cast<std::uint16_t>(prm::ConstView<prm::SrqNextSeg>(next).get<prm::SrqNextSeg::next_wqe_index>());
+  srq.head = srq.cyclic ? index + 1
+                        : static_cast<std::uint16_t>(prm::ConstView<prm::SrqNextSeg>(next).get<prm::SrqNextSeg::next_wqe_index>());
   ++srq.consumed;
   qp_.rx_srq_wqe = index;
   const std::uint32_t limit = srq.limit.load(std::memory_order_relaxed);

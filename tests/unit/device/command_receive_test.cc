@@ -297,9 +297,13 @@ TEST_F(ReceiveTest, TablesLeadToTablesAndCount) {
   done(Command(Opcode::destroy_flow_table).set("table_id", root));
 }
 
-// Two queues take their WQEs from one pool.
-TEST_F(ReceiveTest, QueuesShareAPool) {
-  const std::uint32_t rmpn = done(Command(Opcode::create_rmp).set("ctx.state", 1).set("log_wq_sz", 2).set("log_wq_stride", 6)
+// Two queues take their WQEs from one pool: as each names the next (wq_type 0), or in their order (1).
+class PoolTest : public ReceiveTest, public testing::WithParamInterface<unsigned> {};
+INSTANTIATE_TEST_SUITE_P(WqType, PoolTest, testing::Values(0u, 1u));
+
+TEST_P(PoolTest, QueuesShareAPool) {
+  const bool cyclic = GetParam() == 1;
+  const std::uint32_t rmpn = done(Command(Opcode::create_rmp).set("ctx.state", 1).set("wq_type", GetParam()).set("log_wq_sz", 2).set("log_wq_stride", 6)
                                       .set("wq.pd", pd_).set("wq.dbr_addr", doorbell(memory_, 6)).tail64(0, memory(0x4000)));
   const auto pooled = [&](unsigned i) {
     const std::uint32_t rqn = done(Command(Opcode::create_rq).set("cqn", cqn_).set("user_index", 0x100 + i)
@@ -310,7 +314,7 @@ TEST_F(ReceiveTest, QueuesShareAPool) {
   const std::uint32_t tirs[] = {pooled(0), pooled(1)};
   for (unsigned i = 0; i < 2; ++i) {
     std::byte* wqe = memory_ + 0x4000 + i * 64;
-    prm::View<prm::SrqNextSeg>(wqe).set<prm::SrqNextSeg::next_wqe_index>(i + 1);
+    prm::View<prm::SrqNextSeg>(wqe).set<prm::SrqNextSeg::next_wqe_index>(cyclic ? 3 : i + 1);
     prm::View<prm::DataSeg> seg(wqe + 16);
     seg.set<prm::DataSeg::byte_count>(0x400).set<prm::DataSeg::lkey>(lkey_).set<prm::DataSeg::addr>(memory(kBufferAt + 0x400 * i));
     prm::View<prm::DataSeg>(wqe + 32).set<prm::DataSeg::lkey>(prm::kInvalidLkey);

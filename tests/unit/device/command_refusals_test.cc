@@ -192,6 +192,7 @@ void RefusalTest::user_contexts() {
   refused(Syndrome::umem_busy, named(Opcode::destroy_umem, "umem_id", id));
   const std::uint32_t read_only = done(umem().tail64(0, memory() | 1).tail64(1, memory(4096) | 1));
   refused(Syndrome::queue_umem_read_only, cq().set("cq_umem_valid", 1).set("cq_umem_id", read_only));
+  done(rmp().set("wq_umem_valid", 1).set("wq_umem_id", read_only));  // work queues are only read
   refused(Syndrome::queue_umem_missing, cq().set("cq_umem_valid", 1).set("cq_umem_id", kMissing));
   refused(Syndrome::queue_umem_short, cq().set("cq_umem_valid", 1).set("cq_umem_id", id).set("cq_umem_offset", 8192));
   refused(Syndrome::queue_umem_short, cq().set("cq_umem_valid", 1).set("cq_umem_id", id).set("cq_umem_offset", ~0ull));
@@ -314,6 +315,7 @@ void RefusalTest::shared_queues() {
   refused(Syndrome::srq_limit, named(Opcode::arm_rq, "srq_number", number).set("op_mod", 1).set("lwm", 0xffff));
   refused(Syndrome::rmp_initial_state, rmp().set("ctx.state", static_cast<unsigned>(prm::RmpState::err)));
   refused(Syndrome::rmp_wq_type, rmp().set("wq_type", 15));
+  refused(Syndrome::rmp_wq_type, rmp().set("wq_type", static_cast<unsigned>(prm::WqType::cyclic_striding)));
   refused(Syndrome::rmp_wq_type, rmp().set("basic_cyclic_rcv_wqe", 1));
   const auto ready = static_cast<unsigned>(prm::RmpState::rdy), error = static_cast<unsigned>(prm::RmpState::err);
   const std::uint32_t pool = done(rmp());
