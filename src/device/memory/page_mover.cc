@@ -14,6 +14,7 @@
 #include <atomic>
 
 #include "device/memory/guard.h"
+#include "device/memory/promoted_table.h"
 #include "device/memory/promoter_state.h"
 #include "device/shared/lock.h"
 #include "device/transport/clock.h"
@@ -27,6 +28,7 @@ constexpr std::uint64_t kDeliveryNs = 200'000'000;  // so is a delivery; the pag
 
 // The range being moved, for the fault handler: writers to it wait.
 std::atomic<std::uint64_t> gate_start{0}, gate_end{0};
+std::atomic<pthread_t> gate_keeper{};  // who moves it: must not wait for itself
 std::atomic<std::uint64_t> retry_address{0};
 std::atomic<unsigned> retry_count{0};
 std::atomic<std::uint64_t> moved_low{~0ull}, moved_high{0};  // bounds of everything ever moved
@@ -34,6 +36,8 @@ std::atomic<std::uint64_t> moved_low{~0ull}, moved_high{0};  // bounds of everyt
 bool wait_at_gate(std::uintptr_t address) {
   bool waited = false;
   while (address >= gate_start.load(std::memory_order_acquire) && address < gate_end.load(std::memory_order_acquire)) {
+    // The keeper only reads there: the program has unmapped a part, and the copy fails.
+    if (pthread_equal(gate_keeper.load(std::memory_order_relaxed), pthread_self())) return false;
     waited = true;
     sched_yield();
   }
@@ -62,6 +66,7 @@ class Gate {
     pthread_sigmask(SIG_BLOCK, &all, &signals_);
     if (va < moved_low.load()) moved_low.store(va);
     if (end > moved_high.load()) moved_high.store(end);
+    gate_keeper.store(pthread_self(), std::memory_order_relaxed);
     gate_start.store(va);
     gate_end.store(end);
     header_.promoting.fetch_add(1);
@@ -75,8 +80,13 @@ class Gate {
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
 
+  // If it fails, the part before what is not mapped may be closed: reopen() after that too.
   bool close() { return mprotect(reinterpret_cast<void*>(va_), bytes_, PROT_READ) == 0; }
-  void reopen() { mprotect(reinterpret_cast<void*>(va_), bytes_, PROT_READ | PROT_WRITE); }
+  void reopen() {
+    if (mprotect(reinterpret_cast<void*>(va_), bytes_, PROT_READ | PROT_WRITE) == 0) return;
+    for (std::uint64_t at = va_; at < va_ + bytes_; at += kPromotedPage)  // the program has unmapped some
+      mprotect(reinterpret_cast<void*>(at), kPromotedPage, PROT_READ | PROT_WRITE);
+  }
   bool visitors_gone() {
     for (auto& place : header_.visitors) {
       const std::uint64_t until = monotonic_ns() + kVisitNs;
@@ -105,8 +115,8 @@ bool Promoter::State::move_in(std::uint64_t va, std::uint64_t end, std::uint64_t
   if (!nic.back_arena(arena, end - va)) return false;
   auto* at = reinterpret_cast<void*>(va);
   Gate gate(nic.slice().header, va, end);
-  if (!gate.visitors_gone() || !gate.close()) return false;
-  if (guarded_copy(nic.self().arena + arena, at, end - va) == 0 && nic.map_arena(at, end - va, arena))
+  if (!gate.visitors_gone()) return false;
+  if (gate.close() && guarded_copy(nic.self().arena + arena, at, end - va) == 0 && nic.map_arena(at, end - va, arena))
     return true;
   gate.reopen();
   return false;
@@ -119,10 +129,9 @@ bool Promoter::State::move_out(std::uint64_t va, std::uint64_t end) {
   if (fresh == MAP_FAILED) return false;
   Gate gate(nic.slice().header, va, end);
   gate.visitors_gone();  // one that is stopped in the middle loses its write, as a packet that comes too late would be
-  if (gate.close()) {
-    if (guarded_copy(fresh, at, bytes) == 0 && mremap(fresh, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) == at) return true;
-    gate.reopen();
-  }
+  if (gate.close() && guarded_copy(fresh, at, bytes) == 0 && mremap(fresh, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) == at)
+    return true;
+  gate.reopen();
   munmap(fresh, bytes);
   return false;
 }

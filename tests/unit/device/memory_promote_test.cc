@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "device/memory/promoted_table.h"
+#include "device/memory/promoter_state.h"
 #include "transport_world.h"
 
 namespace verbena::device::test {
@@ -132,6 +133,33 @@ TEST_F(Promotion, HotMemoryMovesUnderItsOwnersWrites) {
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   a->post(*q, {.opcode = WqeOpcode::rdma_write, .inline_data = "x", .raddr = offer.va, .rkey = offer.key});
   EXPECT_EQ(a->wait(*c).vendor, 0x81u);
+}
+
+// The program may unmap or truncate what is just being moved: the mover must neither wait for itself nor leave the rest
+// read-only.
+TEST_F(Promotion, PagesThatCannotBeReadStayPrivate) {
+  Promoter::State state(*a->nic);
+  constexpr std::size_t page = kPromotedPage;
+  const auto arena = static_cast<std::uint64_t>(a->dma(4 * page) - a->nic->self().arena);
+  const int file = memfd_create("short", 0);
+  ASSERT_EQ(ftruncate(file, page), 0);
+  void* short_file = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+  void* hole = mmap(nullptr, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_EQ(munmap(static_cast<std::byte*>(hole) + page, page), 0);
+  const std::pair<void*, std::size_t> cases[] = {{short_file, 2}, {hole, 3}};
+  for (const auto& [start, pages] : cases) {
+    ASSERT_NE(start, MAP_FAILED);
+    const auto va = reinterpret_cast<std::uint64_t>(start);
+    EXPECT_FALSE(state.move_in(va, va + pages * page, arena));
+    auto* word = static_cast<volatile std::uint64_t*>(start);
+    *word = 4711;
+    EXPECT_EQ(*word, 4711u);
+    EXPECT_FALSE(state.move_out(va, va + pages * page));
+    *word = 4712;
+    EXPECT_EQ(*word, 4712u);
+    munmap(start, pages * page);
+  }
+  close(file);
 }
 
 }  // namespace
