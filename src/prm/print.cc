@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "support/bytes.h"
+
 namespace verbena::prm::detail {
 
 void LinePrinter::start(std::string_view name) {
@@ -19,7 +21,7 @@ void LinePrinter::value(std::string_view name, std::uint64_t value) {
 }
 
 void LinePrinter::bytes(std::string_view name, std::span<const std::byte> bytes) {
-  if (!options_.zeros && std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; })) return;
+  if (!options_.zeros && is_zero(bytes)) return;
   static constexpr char kHex[] = "0123456789abcdef";
   static constexpr std::size_t kMost = 256;
   start(name);

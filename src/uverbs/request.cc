@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "support/bytes.h"
+
 namespace verbena::uverbs {
 namespace {
 
@@ -23,10 +25,6 @@ const AttrSpec* spec_of(const MethodSpec& method, std::uint16_t id) {
   return nullptr;
 }
 
-bool all_zero(std::span<const std::byte> bytes) {
-  return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
-}
-
 bool copy(void* to, const void* from, std::size_t length) {
   std::memcpy(to, from, length);
   return true;
@@ -41,7 +39,7 @@ bool writes_attr(const AttrSpec& spec) {
 
 const UserMemory kTrustedMemory{copy, copy};
 
-bool Udata::tail_is_zero(std::size_t known) const { return in.size() <= known || all_zero(in.subspan(known)); }
+bool Udata::tail_is_zero(std::size_t known) const { return in.size() <= known || is_zero(in.subspan(known)); }
 
 int Request::fetch(ib_uverbs_ioctl_hdr* program, std::uint32_t driver_id) {
   ib_uverbs_ioctl_hdr head;
@@ -112,7 +110,7 @@ int Request::check_attr(unsigned index, const AttrSpec& spec) {
       if (elsewhere && !attr.data) return EFAULT;
       if (attr.len > spec.max_len && spec.zero_tail) {
         if (int error = fetch_data(index)) return error;
-        if (!all_zero(data_of(attr).subspan(spec.max_len))) return EOPNOTSUPP;
+        if (!is_zero(data_of(attr).subspan(spec.max_len))) return EOPNOTSUPP;
       }
       if (attr.len < spec.min_len || (!spec.zero_tail && attr.len > spec.max_len)) return EINVAL;
       if (attr.attr_data.reserved) return EINVAL;

@@ -96,15 +96,9 @@ Outcome create_cq(State& state, const Call<prm::CreateCqIn, prm::CreateCqOut>& c
   return {};
 }
 
-struct Named {
-  CqRecord* record;
-  CqContext* cq;
-};
+using Named = Live<CqRecord, CqContext>;
 Maybe<Named> named_cq(State& state, std::uint32_t cqn, std::uint16_t uid) {
-  CqRecord* record = state.cqs.find(cqn);
-  CqContext* cq = state.nic.own_cq(cqn);
-  if (!record || !cq || !may_use(*record, uid)) return refuse(Syndrome::cq_missing);
-  return Named{record, cq};
+  return live(state.cqs.find(cqn), state.nic.own_cq(cqn), uid, Syndrome::cq_missing);
 }
 
 Outcome query_cq(State& state, const Call<prm::QueryCqIn, prm::QueryCqOut>& call) {
@@ -145,25 +139,25 @@ Outcome modify_fields(State& state, const Call<prm::ModifyCqIn, prm::ModifyCqOut
     eq = *found;
   }
   auto stored = named.record->context.view();
-  SharedGuard guard(named.cq->lock, state.nic.me());
+  SharedGuard guard(named.context->lock, state.nic.me());
   if (select & Select::period) {
     stored.set<Cqc::cq_period>(cqc.get<Cqc::cq_period>());
-    named.cq->period_us = static_cast<std::uint16_t>(cqc.get<Cqc::cq_period>());
+    named.context->period_us = static_cast<std::uint16_t>(cqc.get<Cqc::cq_period>());
   }
   if (select & Select::max_count) {
     stored.set<Cqc::cq_max_count>(cqc.get<Cqc::cq_max_count>());
-    named.cq->max_count = static_cast<std::uint16_t>(cqc.get<Cqc::cq_max_count>());
+    named.context->max_count = static_cast<std::uint16_t>(cqc.get<Cqc::cq_max_count>());
   }
   if (select & Select::overrun_ignore) {
     stored.set<Cqc::oi>(cqc.get<Cqc::oi>());
-    named.cq->overrun_ignore = cqc.get<Cqc::oi>();
+    named.context->overrun_ignore = cqc.get<Cqc::oi>();
   }
   if (select & Select::period_mode) stored.set<Cqc::cq_period_mode>(cqc.get<Cqc::cq_period_mode>());
   if (eq) {
-    if (EqRecord* old = state.eqs.find(named.cq->eq)) --old->uses;
+    if (EqRecord* old = state.eqs.find(named.context->eq)) --old->uses;
     ++eq->uses;
-    named.cq->eq = cqc.get<Cqc::c_eqn_or_apu_element>();
-    stored.set<Cqc::c_eqn_or_apu_element>(named.cq->eq);
+    named.context->eq = cqc.get<Cqc::c_eqn_or_apu_element>();
+    stored.set<Cqc::c_eqn_or_apu_element>(named.context->eq);
   }
   return {};
 }
@@ -205,16 +199,16 @@ Outcome resize(State& state, const Call<prm::ModifyCqIn, prm::ModifyCqOut>& call
   if (!backing) return refuse(backing.error());
   backing->dbr_umem = named.record->backing.dbr_umem;
   {
-    SharedGuard guard(named.cq->lock, state.nic.me());
+    SharedGuard guard(named.context->lock, state.nic.me());
     // As commands made it, not as shared memory has it now.
     const auto made = std::as_const(named.record->context).view();
     const Ring old{named.record->backing.va, made.get<Cqc::log_cq_size>(), log_cqe(made.get<Cqc::cqe_sz>())};
-    const std::uint32_t ci = read_record(named.cq->dbrec_va).value_or(named.cq->pi);
-    const std::uint32_t unread = (named.cq->pi - ci) & 0xffffff;
+    const std::uint32_t ci = read_record(named.context->dbrec_va).value_or(named.context->pi);
+    const std::uint32_t unread = (named.context->pi - ci) & 0xffffff;
     if (unread + 1 > (1u << log_size)) return refuse(Syndrome::cq_resize_unread);
     if (unread + 1 > (1u << old.log_entries)) return refuse(Syndrome::cq_resize_full);
-    if (!switch_ring(*named.cq, old, {backing->va, log_size, stride})) return refuse(Syndrome::queue_not_mapped);
-    state.nic.note(*named.cq);
+    if (!switch_ring(*named.context, old, {backing->va, log_size, stride})) return refuse(Syndrome::queue_not_mapped);
+    state.nic.note(*named.context);
   }
   hold(state, *backing);
   let_go(state, named.record->backing);
@@ -242,10 +236,10 @@ Outcome destroy_cq(State& state, const Call<prm::DestroyCqIn, prm::DestroyCqOut>
   const auto named = named_cq(state, number, call.uid);
   if (!named) return refuse(named.error());
   if (named->record->uses) return refuse(Syndrome::cq_busy);
-  if (EqRecord* eq = state.eqs.find(named->cq->eq)) --eq->uses;
+  if (EqRecord* eq = state.eqs.find(named->context->eq)) --eq->uses;
   if (Uar* uar = state.uars.find(named->record->uar)) --uar->uses;
   let_go(state, named->record->backing);
-  state.nic.free_cq(*named->cq);
+  state.nic.free_cq(*named->context);
   state.cqs.erase(number);
   return {};
 }

@@ -10,6 +10,7 @@
 #include "device/command/flow.h"
 #include "device/command/state.h"
 #include "prm/flow.h"
+#include "support/bytes.h"
 
 namespace verbena::device::command {
 namespace {
@@ -19,8 +20,6 @@ using prm::FlowContext;
 using prm::FlowDestination;
 using prm::FlowTableContext;
 using Group = prm::CreateFlowGroupIn;
-
-Steering& steering(State& state) { return state.nic.slice().steering; }
 
 // What all commands on tables name in the same places.
 template <class In>
@@ -60,8 +59,8 @@ Maybe<FlowTable*> miss_table(State& state, const prm::ConstView<FlowTableContext
 }
 
 void set_miss(State& state, std::uint32_t number, FlowTable& table, FlowTable* to, std::uint32_t id) {
-  SharedGuard guard(steering(state).lock, state.nic.me());
-  std::uint32_t& miss = steering(state).miss[number];
+  SharedGuard guard(state.steering().lock, state.nic.me());
+  std::uint32_t& miss = state.steering().miss[number];
   if (FlowTable* old = state.flow_tables.find(miss)) --old->uses;
   if (to) ++to->uses;
   miss = to ? id : 0;
@@ -110,7 +109,7 @@ Outcome destroy_table(State& state, const Call<prm::DestroyFlowTableIn, prm::Des
   const auto table = named_table(state, call.in, call.uid);
   if (!table) return refuse(table.error());
   const auto number = call.in.get<prm::DestroyFlowTableIn::table_id>();
-  if ((*table)->uses || (*table)->groups || steering(state).root == number) return refuse(Syndrome::flow_table_busy);
+  if ((*table)->uses || (*table)->groups || state.steering().root == number) return refuse(Syndrome::flow_table_busy);
   set_miss(state, number, **table, nullptr, 0);
   state.flow_tables.erase(number);
   return {};
@@ -125,8 +124,8 @@ Outcome set_root(State& state, const Call<prm::SetFlowTableRootIn, prm::SetFlowT
   if (call.in.get<In::op_mod>() > 1 || call.in.get<In::underlay_qpn>()) return refuse(Syndrome::flow_root);
   const std::uint32_t number = call.in.get<In::table_id>();
   {
-    SharedGuard guard(steering(state).lock, state.nic.me());
-    std::uint32_t& root = steering(state).root;
+    SharedGuard guard(state.steering().lock, state.nic.me());
+    std::uint32_t& root = state.steering().root;
     if (!connect && root != number) return {};
     root = connect ? number : 0;
   }
@@ -138,10 +137,6 @@ Outcome set_root(State& state, const Call<prm::SetFlowTableRootIn, prm::SetFlowT
 
 std::uint32_t first_of(const FlowGroup& group) { return group.context.get<Group::start_flow_index>(); }
 std::uint32_t last_of(const FlowGroup& group) { return group.context.get<Group::end_flow_index>(); }
-
-bool is_zero(std::span<const std::byte> bytes) {
-  return std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
-}
 
 Outcome check_group(State& state, const prm::ConstView<Group>& in, const FlowTable& table) {
   if (in.get<Group::group_type>() || in.get<Group::match_definer_id>() || in.get<Group::source_eswitch_owner_vhca_id_valid>())
@@ -304,7 +299,7 @@ FlowEntry compile(std::uint32_t table, std::uint32_t index, const FlowEntryRecor
 bool before(const FlowEntry& a, const FlowEntry& b) { return a.table != b.table ? a.table < b.table : a.index < b.index; }
 
 void enter(State& state, const FlowEntry& entry) {
-  Steering& s = steering(state);
+  Steering& s = state.steering();
   SharedGuard guard(s.lock, state.nic.me());
   FlowEntry* const end = s.entries + std::min(s.entries_count, kMaxFlowEntries);
   FlowEntry* const at = std::lower_bound(s.entries, end, entry, before);
@@ -316,7 +311,7 @@ void enter(State& state, const FlowEntry& entry) {
   *at = entry;
 }
 void remove(State& state, std::uint32_t table, std::uint32_t index) {
-  Steering& s = steering(state);
+  Steering& s = state.steering();
   SharedGuard guard(s.lock, state.nic.me());
   FlowEntry* const end = s.entries + std::min(s.entries_count, kMaxFlowEntries);
   FlowEntry wanted{};
@@ -389,7 +384,7 @@ Outcome set_entry(State& state, const Call<prm::SetFteIn, prm::SetFteOut>& call)
   const std::uint32_t level = (*table)->context.get<FlowTableContext::level>();
   auto wanted = read_lists(state, flow, lists, level, call.uid);
   if (!wanted) return refuse(wanted.error());
-  if (op == 0 && steering(state).entries_count >= kMaxFlowEntries) return refuse(Syndrome::flow_entry_none_left);
+  if (op == 0 && state.steering().entries_count >= kMaxFlowEntries) return refuse(Syndrome::flow_entry_none_left);
   record.destinations = std::move(wanted->destinations);
   record.counter = wanted->counter;
   count_uses(state, record, 1);
@@ -441,7 +436,7 @@ Outcome alloc_counter(State& state, const Call<prm::AllocFlowCounterIn, prm::All
     return refuse(Syndrome::flow_counter_bulk);
   const auto [number, counter] = state.flow_counters.create(call.uid);
   if (!counter) return refuse(Syndrome::flow_counter_none_left);
-  FlowCount& count = steering(state).counts[number];
+  FlowCount& count = state.steering().counts[number];
   count.packets.store(0);
   count.octets.store(0);
   call.out.set<prm::AllocFlowCounterOut::flow_counter_id>(number);
@@ -465,7 +460,7 @@ Outcome query_counter(State& state, const Call<prm::QueryFlowCounterIn, prm::Que
   if (call.in.get<In::num_of_counters>() > 1) return refuse(Syndrome::flow_counter_bulk);
   if (call.output.size() < prm::QueryFlowCounterOut::size + prm::TrafficCounter::size)
     return refuse(Syndrome::output_length);
-  FlowCount& count = steering(state).counts[number];
+  FlowCount& count = state.steering().counts[number];
   const bool clear = call.in.get<In::clear>();
   const prm::View<prm::TrafficCounter> shown(call.output.data() + prm::QueryFlowCounterOut::size);
   shown.set<prm::TrafficCounter::packets>(clear ? count.packets.exchange(0) : count.packets.load());

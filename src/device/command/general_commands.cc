@@ -8,6 +8,7 @@
 #include "device/command/qos.h"
 #include "device/command/state.h"
 #include "prm/general_object.h"
+#include "support/bytes.h"
 
 namespace verbena::device::command {
 namespace {
@@ -17,10 +18,6 @@ using Out = prm::GeneralObjOutCmdHdr;
 using Type = prm::GeneralObjectType;
 
 constexpr std::size_t kReservedQpnBody = 16;  // reserved, zero
-
-bool is_zero(std::span<const std::byte> bytes) {
-  return std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
-}
 
 // ---- reserved QP numbers ----
 

@@ -107,6 +107,27 @@ Maybe<std::uint64_t> locate_doorbell(State& state, bool umem_valid, std::uint32_
   return addr;
 }
 
+QueueMemory memory_of(const prm::ConstView<prm::Wq>& wq, std::span<const std::byte> pages) {
+  using prm::Wq;
+  return {.umem_valid = wq.get<Wq::wq_umem_valid>() != 0,
+          .umem_id = wq.get<Wq::wq_umem_id>(),
+          .umem_offset = wq.get<Wq::wq_umem_offset>(),
+          .log_page_size = wq.get<Wq::log_wq_pg_sz>(),
+          .page_offset = wq.get<Wq::page_offset>(),
+          .pages = pages};
+}
+
+Maybe<Backing> locate_work_queue(State& state, const prm::ConstView<prm::Wq>& wq, unsigned log_stride,
+                                 std::span<const std::byte> pages, std::uint16_t uid) {
+  using prm::Wq;
+  auto backing = locate_queue(state, memory_of(wq, pages), 1ull << (wq.get<Wq::log_wq_sz>() + log_stride), uid);
+  if (!backing) return backing;
+  const auto dbr = locate_doorbell(state, wq.get<Wq::dbr_umem_valid>(), wq.get<Wq::dbr_umem_id>(),
+                                   wq.get<Wq::dbr_addr>(), uid, *backing);
+  if (!dbr) return refuse(dbr.error());
+  return backing;
+}
+
 void hold(State& state, const Backing& backing) {
   for (auto id : {backing.wq_umem, backing.dbr_umem})
     if (Umem* umem = state.umems.find(id)) ++umem->uses;

@@ -11,6 +11,7 @@
 
 #include "device/command/outcome.h"
 #include "device/command/state.h"
+#include "prm/wq.h"
 
 namespace verbena::device::command {
 
@@ -31,6 +32,13 @@ Maybe<Backing> locate_queue(State& state, const QueueMemory& memory, std::uint64
 // The address of a doorbell record: `addr` itself, or an offset into a UMEM. Checks alignment and that it is mapped.
 Maybe<std::uint64_t> locate_doorbell(State& state, bool umem_valid, std::uint32_t umem_id, std::uint64_t addr,
                                      std::uint16_t uid, Backing& backing);
+
+// What the context of a work queue (of an SQ, an RQ, an RMP) says of its memory.
+QueueMemory memory_of(const prm::ConstView<prm::Wq>& wq, std::span<const std::byte> pages);
+
+// Both of a work queue whose entries have 1 << log_stride bytes.
+Maybe<Backing> locate_work_queue(State& state, const prm::ConstView<prm::Wq>& wq, unsigned log_stride,
+                                 std::span<const std::byte> pages, std::uint16_t uid);
 
 // A queue takes and gives back its UMEMs.
 void hold(State& state, const Backing& backing);

@@ -5,6 +5,7 @@
 
 #include "device/command/dispatcher.h"
 #include "device/command/families.h"
+#include "device/command/frame_queues.h"
 #include "device/command/qos.h"
 #include "device/command/queues.h"
 #include "device/command/state.h"
@@ -110,24 +111,6 @@ Outcome check_context(const State& state, const prm::ConstView<Sqc>& sqc) {
   return {};
 }
 
-Maybe<Backing> locate(State& state, const prm::ConstView<Wq>& wq, std::span<const std::byte> pages, std::uint16_t uid,
-                      std::uint64_t* record) {
-  auto backing = locate_queue(state,
-                              {.umem_valid = wq.get<Wq::wq_umem_valid>() != 0,
-                               .umem_id = wq.get<Wq::wq_umem_id>(),
-                               .umem_offset = wq.get<Wq::wq_umem_offset>(),
-                               .log_page_size = wq.get<Wq::log_wq_pg_sz>(),
-                               .page_offset = wq.get<Wq::page_offset>(),
-                               .pages = pages},
-                              1ull << (wq.get<Wq::log_wq_sz>() + kLogWqebb), uid);
-  if (!backing) return backing;
-  const auto found = locate_doorbell(state, wq.get<Wq::dbr_umem_valid>(), wq.get<Wq::dbr_umem_id>(),
-                                     wq.get<Wq::dbr_addr>(), uid, *backing);
-  if (!found) return refuse(found.error());
-  *record = *found;
-  return backing;
-}
-
 // Brings the live context in step with the rates that the record names, and counts users of queue groups.
 void move_to_leaf(State& state, SqRecord& record, std::uint32_t id) {
   if (SchedulingElement* old = state.scheduling_elements.find(record.leaf)) --old->uses;
@@ -147,8 +130,7 @@ Outcome create_sq(State& state, const Call<prm::CreateSqIn, prm::CreateSqOut>& c
   const Parts parts = parts_of(state, sqc);
   if (auto ok = check_parts(parts, call.uid); !ok) return ok;
   if (auto ok = check_rates(state, sqc, call.uid, true, true); !ok) return ok;
-  std::uint64_t dbr = 0;
-  const auto backing = locate(state, wq, call.tail(), call.uid, &dbr);
+  const auto backing = locate_work_queue(state, wq, kLogWqebb, call.tail(), call.uid);
   if (!backing) return refuse(backing.error());
   QpContext* sq = state.nic.alloc_qp();
   if (!sq) return refuse(Syndrome::sq_none_left);
@@ -163,7 +145,7 @@ Outcome create_sq(State& state, const Call<prm::CreateSqIn, prm::CreateSqOut>& c
   sq->path.lag_tx_port_affinity = static_cast<std::uint8_t>(parts.tis->context.get<Tisc::lag_tx_port_affinity>());
   sq->transport_domain = parts.tis->context.get<Tisc::transport_domain>();
   sq->sq = {backing->va, wq.get<Wq::log_wq_sz>(), kLogWqebb};
-  sq->dbrec_va = dbr;
+  sq->dbrec_va = backing->dbr;
   SqRecord& record = state.sqs.create(sq->qpn, call.uid);
   std::memcpy(record.context.data(), sqc.data(), Sqc::size);
   record.backing = *backing;
@@ -177,26 +159,8 @@ Outcome create_sq(State& state, const Call<prm::CreateSqIn, prm::CreateSqOut>& c
   return {};
 }
 
-struct NamedSq {
-  SqRecord* record;
-  QpContext* sq;
-};
-Maybe<NamedSq> named(State& state, std::uint32_t sqn, std::uint16_t uid) {
-  SqRecord* record = state.sqs.find(sqn);
-  QpContext* sq = state.nic.own_qp(sqn);
-  if (!record || !sq || !may_use(*record, uid)) return refuse(Syndrome::sq_missing);
-  return NamedSq{record, sq};
-}
-
-SqState state_of(const QpContext& sq) {
-  switch (static_cast<QpState>(sq.state.load(std::memory_order_acquire))) {
-    case QpState::rst:
-      return SqState::rst;
-    case QpState::rts:
-      return SqState::rdy;
-    default:
-      return SqState::err;
-  }
+Maybe<Live<SqRecord, QpContext>> named(State& state, std::uint32_t sqn, std::uint16_t uid) {
+  return live(state.sqs.find(sqn), state.nic.own_qp(sqn), uid, Syndrome::sq_missing);
 }
 
 Outcome modify_sq(State& state, const Call<prm::ModifySqIn, prm::ModifySqOut>& call) {
@@ -205,7 +169,7 @@ Outcome modify_sq(State& state, const Call<prm::ModifySqIn, prm::ModifySqOut>& c
   if (!found) return refuse(found.error());
   const auto [record, sq] = *found;
   const auto sqc = call.in.sub<In::ctx>();
-  const SqState current = state_of(*sq), next = sqc.get<Sqc::state>();
+  const SqState current = state_of<SqState>(*sq), next = sqc.get<Sqc::state>();
   if (call.in.get<In::sq_state>() != current) return refuse(Syndrome::sq_current_state);
   if (next == SqState::rdy && current == SqState::err) return refuse(Syndrome::sq_new_state);
   const std::uint64_t mask = call.in.get<In::modify_bitmask>();
@@ -220,8 +184,7 @@ Outcome modify_sq(State& state, const Call<prm::ModifySqIn, prm::ModifySqOut>& c
     stored.set<Sqc::qos_queue_group_id>(sqc.get<Sqc::qos_queue_group_id>());
     move_to_leaf(state, *record, sqc.get<Sqc::qos_queue_group_id>());
   }
-  const QpState to = next == SqState::rst ? QpState::rst : next == SqState::rdy ? QpState::rts : QpState::err;
-  state.engine.set_state(*sq, to, [&](QpContext& context) { apply_rates(*record, context); });
+  state.engine.set_state(*sq, live_state(next), [&](QpContext& context) { apply_rates(*record, context); });
   return {};
 }
 
@@ -230,11 +193,11 @@ Outcome query_sq(State& state, const Call<prm::QuerySqIn, prm::QuerySqOut>& call
   if (!found) return refuse(found.error());
   const auto sqc = call.out.sub<prm::QuerySqOut::sq_context>();
   std::memcpy(sqc.data(), found->record->context.data(), Sqc::size);
-  SharedGuard guard(found->sq->sq_lock, state.nic.me());
-  sqc.set<Sqc::state>(state_of(*found->sq));
+  SharedGuard guard(found->context->sq_lock, state.nic.me());
+  sqc.set<Sqc::state>(state_of<SqState>(*found->context));
   const auto wq = sqc.sub<Sqc::wq>();
-  wq.set<Wq::hw_counter>(found->sq->sq_head);
-  if (const auto posted = read_record(found->sq->dbrec_va + 4)) wq.set<Wq::sw_counter>(*posted & 0xffff);
+  wq.set<Wq::hw_counter>(found->context->sq_head);
+  if (const auto posted = read_record(found->context->dbrec_va + 4)) wq.set<Wq::sw_counter>(*posted & 0xffff);
   return {};
 }
 
@@ -245,8 +208,8 @@ Outcome destroy_sq(State& state, const Call<prm::DestroySqIn, prm::DestroySqOut>
   count_uses(parts_of(state, std::as_const(found->record->context).view()), -1);
   move_to_leaf(state, *found->record, 0);
   let_go(state, found->record->backing);
-  state.engine.remove(*found->sq);
-  state.nic.free_qp(*found->sq);
+  state.engine.remove(*found->context);
+  state.nic.free_qp(*found->context);
   state.sqs.erase(number);
   return {};
 }

@@ -7,6 +7,7 @@
 
 #include "device/command/dispatcher.h"
 #include "device/command/families.h"
+#include "device/command/frame_queues.h"
 #include "device/command/queues.h"
 #include "device/command/state.h"
 #include "prm/raw.h"
@@ -19,8 +20,6 @@ using prm::Rqtc;
 using prm::RqState;
 using prm::Tirc;
 using prm::Wq;
-
-Steering& steering(State& state) { return state.nic.slice().steering; }
 
 // ---- RQ ----
 
@@ -70,24 +69,6 @@ Outcome check_context(const State& state, const prm::ConstView<Rqc>& rqc) {
   return {};
 }
 
-Maybe<Backing> locate(State& state, const prm::ConstView<Wq>& wq, std::span<const std::byte> pages, std::uint16_t uid,
-                      std::uint64_t* record) {
-  auto backing = locate_queue(state,
-                              {.umem_valid = wq.get<Wq::wq_umem_valid>() != 0,
-                               .umem_id = wq.get<Wq::wq_umem_id>(),
-                               .umem_offset = wq.get<Wq::wq_umem_offset>(),
-                               .log_page_size = wq.get<Wq::log_wq_pg_sz>(),
-                               .page_offset = wq.get<Wq::page_offset>(),
-                               .pages = pages},
-                              1ull << (wq.get<Wq::log_wq_sz>() + wq.get<Wq::log_wq_stride>()), uid);
-  if (!backing) return backing;
-  const auto found = locate_doorbell(state, wq.get<Wq::dbr_umem_valid>(), wq.get<Wq::dbr_umem_id>(),
-                                     wq.get<Wq::dbr_addr>(), uid, *backing);
-  if (!found) return refuse(found.error());
-  *record = *found;
-  return backing;
-}
-
 void apply_rq(const prm::ConstView<Rqc>& rqc, QpContext& rq) {
   rq.keep_vlan = rqc.get<Rqc::vsd>();
   rq.q_counter = rqc.get<Rqc::counter_set_id>();
@@ -100,8 +81,7 @@ Outcome create_rq(State& state, const Call<prm::CreateRqIn, prm::CreateRqOut>& c
   const Parts parts = parts_of(state, rqc);
   if (auto ok = check_parts(state, parts, rqc, call.uid); !ok) return ok;
   Maybe<Backing> backing = Backing{};
-  std::uint64_t dbr = 0;
-  if (!is_pool(rqc)) backing = locate(state, wq, call.tail(), call.uid, &dbr);
+  if (!is_pool(rqc)) backing = locate_work_queue(state, wq, wq.get<Wq::log_wq_stride>(), call.tail(), call.uid);
   if (!backing) return refuse(backing.error());
   QpContext* rq = state.nic.alloc_qp();
   if (!rq) return refuse(Syndrome::rq_none_left);
@@ -114,7 +94,7 @@ Outcome create_rq(State& state, const Call<prm::CreateRqIn, prm::CreateRqOut>& c
   rq->user_index = rqc.get<Rqc::user_index>();
   rq->port = 1;
   if (!is_pool(rqc)) rq->rq = {backing->va, wq.get<Wq::log_wq_sz>(), wq.get<Wq::log_wq_stride>()};
-  rq->dbrec_va = dbr;
+  rq->dbrec_va = backing->dbr;
   apply_rq(rqc, *rq);
   RqRecord& record = state.rqs.create(rq->qpn, call.uid);
   std::memcpy(record.context.data(), rqc.data(), Rqc::size);
@@ -127,26 +107,8 @@ Outcome create_rq(State& state, const Call<prm::CreateRqIn, prm::CreateRqOut>& c
   return {};
 }
 
-struct NamedRq {
-  RqRecord* record;
-  QpContext* rq;
-};
-Maybe<NamedRq> named_rq(State& state, std::uint32_t rqn, std::uint16_t uid) {
-  RqRecord* record = state.rqs.find(rqn);
-  QpContext* rq = state.nic.own_qp(rqn);
-  if (!record || !rq || !may_use(*record, uid)) return refuse(Syndrome::rq_missing);
-  return NamedRq{record, rq};
-}
-
-RqState state_of(const QpContext& rq) {
-  switch (static_cast<QpState>(rq.state.load(std::memory_order_acquire))) {
-    case QpState::rst:
-      return RqState::rst;
-    case QpState::rts:
-      return RqState::rdy;
-    default:
-      return RqState::err;
-  }
+Maybe<Live<RqRecord, QpContext>> named_rq(State& state, std::uint32_t rqn, std::uint16_t uid) {
+  return live(state.rqs.find(rqn), state.nic.own_qp(rqn), uid, Syndrome::rq_missing);
 }
 
 Outcome modify_rq(State& state, const Call<prm::ModifyRqIn, prm::ModifyRqOut>& call) {
@@ -155,7 +117,7 @@ Outcome modify_rq(State& state, const Call<prm::ModifyRqIn, prm::ModifyRqOut>& c
   if (!found) return refuse(found.error());
   const auto [record, rq] = *found;
   const auto rqc = call.in.sub<In::ctx>();
-  const RqState current = state_of(*rq), next = rqc.get<Rqc::state>();
+  const RqState current = state_of<RqState>(*rq), next = rqc.get<Rqc::state>();
   if (call.in.get<In::rq_state>() != current) return refuse(Syndrome::rq_current_state);
   if (next == RqState::rdy && current == RqState::err) return refuse(Syndrome::rq_new_state);
   const std::uint64_t mask = call.in.get<In::modify_bitmask>();
@@ -166,8 +128,7 @@ Outcome modify_rq(State& state, const Call<prm::ModifyRqIn, prm::ModifyRqOut>& c
     stored.set<Rqc::counter_set_id>(rqc.get<Rqc::counter_set_id>());
   }
   if (mask & prm::RqModify::vsd) stored.set<Rqc::vsd>(rqc.get<Rqc::vsd>());
-  const QpState to = next == RqState::rst ? QpState::rst : next == RqState::rdy ? QpState::rts : QpState::err;
-  state.engine.set_state(*rq, to, [&](QpContext& context) { apply_rq(std::as_const(record->context).view(), context); });
+  state.engine.set_state(*rq, live_state(next), [&](QpContext& context) { apply_rq(std::as_const(record->context).view(), context); });
   return {};
 }
 
@@ -176,12 +137,12 @@ Outcome query_rq(State& state, const Call<prm::QueryRqIn, prm::QueryRqOut>& call
   if (!found) return refuse(found.error());
   const auto rqc = call.out.sub<prm::QueryRqOut::rq_context>();
   std::memcpy(rqc.data(), found->record->context.data(), Rqc::size);
-  SharedGuard guard(found->rq->rx_lock, state.nic.me());
-  rqc.set<Rqc::state>(state_of(*found->rq));
-  if (found->rq->srq != ~0u) return {};
+  SharedGuard guard(found->context->rx_lock, state.nic.me());
+  rqc.set<Rqc::state>(state_of<RqState>(*found->context));
+  if (found->context->srq != ~0u) return {};
   const auto wq = rqc.sub<Rqc::wq>();
-  wq.set<Wq::hw_counter>(found->rq->rq_head);
-  if (const auto posted = read_record(found->rq->dbrec_va)) wq.set<Wq::sw_counter>(*posted & 0xffff);
+  wq.set<Wq::hw_counter>(found->context->rq_head);
+  if (const auto posted = read_record(found->context->dbrec_va)) wq.set<Wq::sw_counter>(*posted & 0xffff);
   return {};
 }
 
@@ -192,8 +153,8 @@ Outcome destroy_rq(State& state, const Call<prm::DestroyRqIn, prm::DestroyRqOut>
   if (found->record->uses) return refuse(Syndrome::rq_busy);
   count_uses(parts_of(state, std::as_const(found->record->context).view()), -1);
   let_go(state, found->record->backing);
-  state.engine.remove(*found->rq);
-  state.nic.free_qp(*found->rq);
+  state.engine.remove(*found->context);
+  state.nic.free_qp(*found->context);
   state.rqs.erase(number);
   return {};
 }
@@ -223,8 +184,8 @@ void take_list(State& state, std::uint32_t number, RqtRecord& record, std::vecto
   for (const std::uint32_t rqn : record.rqns) --state.rqs.find(rqn)->uses;
   record.rqns = std::move(rqns);
   record.context.set<Rqtc::rqt_actual_size>(static_cast<std::uint32_t>(record.rqns.size()));
-  SharedGuard guard(steering(state).lock, state.nic.me());
-  RqTable& table = steering(state).rq_tables[number];
+  SharedGuard guard(state.steering().lock, state.nic.me());
+  RqTable& table = state.steering().rq_tables[number];
   table.size = static_cast<std::uint32_t>(record.rqns.size());
   for (std::size_t i = 0; i < record.rqns.size(); ++i) table.rq[i] = state.nic.index_of(*state.nic.own_qp(record.rqns[i]));
 }
@@ -312,8 +273,8 @@ void apply_tir(State& state, std::uint32_t number, const TirRecord& record) {
   const auto tirc = record.context.view();
   const auto selector = tirc.sub<Tirc::rx_hash_field_selector_outer>();
   const bool direct = tirc.get<Tirc::disp_type>() == prm::TirDispType::direct;
-  SharedGuard guard(steering(state).lock, state.nic.me());
-  TirContext& tir = steering(state).tirs[number];
+  SharedGuard guard(state.steering().lock, state.nic.me());
+  TirContext& tir = state.steering().tirs[number];
   tir.rq = direct ? state.nic.index_of(*state.nic.own_qp(tirc.get<Tirc::inline_rqn>())) : ~0u;
   tir.table = tirc.get<Tirc::indirect_table>();
   tir.transport_domain = tirc.get<Tirc::transport_domain>();
@@ -384,8 +345,8 @@ Outcome destroy_tir(State& state, const Call<prm::DestroyTirIn, prm::DestroyTirO
   if ((*found)->uses) return refuse(Syndrome::tir_busy);
   count_uses(under(state, std::as_const((*found)->context).view()), -1);
   {
-    SharedGuard guard(steering(state).lock, state.nic.me());
-    steering(state).tirs[number].in_use = 0;
+    SharedGuard guard(state.steering().lock, state.nic.me());
+    state.steering().tirs[number].in_use = 0;
   }
   state.tirs.erase(number);
   return {};

@@ -101,12 +101,7 @@ Outcome create_rmp(State& state, const Call<prm::CreateRmpIn, prm::CreateRmpOut>
                     .dbr_addr = wq.get<Wq::dbr_addr>(),
                     .dbr_umem_valid = wq.get<Wq::dbr_umem_valid>() != 0,
                     .dbr_umem_id = wq.get<Wq::dbr_umem_id>(),
-                    .memory = {.umem_valid = wq.get<Wq::wq_umem_valid>() != 0,
-                               .umem_id = wq.get<Wq::wq_umem_id>(),
-                               .umem_offset = wq.get<Wq::wq_umem_offset>(),
-                               .log_page_size = wq.get<Wq::log_wq_pg_sz>(),
-                               .page_offset = wq.get<Wq::page_offset>(),
-                               .pages = call.tail()}};
+                    .memory = memory_of(wq, call.tail())};
   Backing backing;
   const auto srq = create(state, shape, call.uid, kTypeRmp, &backing);
   if (!srq) return refuse(srq.error());
@@ -118,15 +113,9 @@ Outcome create_rmp(State& state, const Call<prm::CreateRmpIn, prm::CreateRmpOut>
   return {};
 }
 
-struct Named {
-  SrqRecord* record;
-  SrqContext* srq;
-};
-Maybe<Named> named_srq(State& state, std::uint32_t number, std::uint16_t uid, std::uint8_t type) {
-  SrqRecord* record = state.srqs.find(number);
+Maybe<Live<SrqRecord, SrqContext>> named_srq(State& state, std::uint32_t number, std::uint16_t uid, std::uint8_t type) {
   SrqContext* srq = state.nic.own_srq(number);
-  if (!record || !srq || srq->type != type || !may_use(*record, uid)) return refuse(Syndrome::srq_missing);
-  return Named{record, srq};
+  return live(state.srqs.find(number), srq && srq->type == type ? srq : nullptr, uid, Syndrome::srq_missing);
 }
 
 // How many WQEs wait in the queue: what the doorbell record says was posted, less what was taken.
@@ -177,24 +166,24 @@ Outcome arm_rq(State& state, const Call<prm::ArmRqIn, prm::ArmRqOut>& call) {
   const auto number = call.in.get<prm::ArmRqIn::srq_number>();
   const auto named = named_srq(state, number, call.uid, kTypeSrq);
   if (!named) return refuse(named.error());
-  return set_limit(state, *named->srq, call.in.get<prm::ArmRqIn::lwm>());
+  return set_limit(state, *named->context, call.in.get<prm::ArmRqIn::lwm>());
 }
 
 Outcome modify_rmp(State& state, const Call<prm::ModifyRmpIn, prm::ModifyRmpOut>& call) {
   using In = prm::ModifyRmpIn;
   const auto named = named_srq(state, call.in.get<In::rmpn>(), call.uid, kTypeRmp);
   if (!named) return refuse(named.error());
-  const auto current = named->srq->state == kStateGood ? prm::RmpState::rdy : prm::RmpState::err;
+  const auto current = named->context->state == kStateGood ? prm::RmpState::rdy : prm::RmpState::err;
   if (call.in.get<In::rmp_state>() != current) return refuse(Syndrome::rmp_current_state);
   const auto rmpc = call.in.sub<In::ctx>();
   const auto wanted = rmpc.get<Rmpc::state>();
   if (wanted != prm::RmpState::rdy && wanted != prm::RmpState::err) return refuse(Syndrome::rmp_new_state);
   if (current == prm::RmpState::err && wanted == prm::RmpState::rdy) return refuse(Syndrome::rmp_new_state);
   if (call.in.sub<In::bitmask>().get<prm::RmpBitmask::lwm>())
-    if (auto ok = set_limit(state, *named->srq, rmpc.sub<Rmpc::wq>().get<Wq::lwm>()); !ok) return ok;
+    if (auto ok = set_limit(state, *named->context, rmpc.sub<Rmpc::wq>().get<Wq::lwm>()); !ok) return ok;
   if (wanted == prm::RmpState::err) {
-    SharedGuard guard(named->srq->lock, state.nic.me());
-    named->srq->state = kStateError;
+    SharedGuard guard(named->context->lock, state.nic.me());
+    named->context->state = kStateError;
   }
   return {};
 }
@@ -207,7 +196,7 @@ Outcome destroy(State& state, std::uint32_t number, std::uint16_t uid, std::uint
       type == kTypeSrq ? named->record->srqc.get<Srqc::pd>() : named->record->rmpc.view().sub<Rmpc::wq>().get<Wq::pd>();
   if (Pd* pd = state.pds.find(pdn)) --pd->uses;
   let_go(state, named->record->backing);
-  state.nic.free_srq(*named->srq);
+  state.nic.free_srq(*named->context);
   state.srqs.erase(number);
   return {};
 }

@@ -164,6 +164,7 @@ struct FlowCounter : Owned {};
 
 struct State {
   State(const Profile& p, Nic& n, Engine& e);
+  Steering& steering() { return nic.slice().steering; }
 
   const Profile profile;
   Nic& nic;
@@ -219,6 +220,18 @@ template <class T>
 Maybe<T*> own(T* object, std::uint16_t uid, Syndrome missing) {
   if (!object || !may_use(*object, uid)) return refuse(missing);
   return object;
+}
+
+// An object of which the commands keep a record, and its context in shared memory.
+template <class Record, class Context>
+struct Live {
+  Record* record;
+  Context* context;
+};
+template <class Record, class Context>
+Maybe<Live<Record, Context>> live(Record* record, Context* context, std::uint16_t uid, Syndrome missing) {
+  if (!record || !context || !may_use(*record, uid)) return refuse(missing);
+  return Live<Record, Context>{record, context};
 }
 
 }  // namespace verbena::device::command
