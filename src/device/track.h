@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "prm/qp.h"
+
 namespace verbena::device {
 
 enum class TrackKind : std::uint32_t { pd = 0, cq = 1, qp = 2, cm_id = 3, mr = 4, ctx = 5, counter = 6, srq = 7 };
@@ -33,9 +35,10 @@ struct Tracked {
   std::uint32_t users = 0;  // objects built on it
   // QP, if the device knows it (raw packet queues have no transport context)
   bool has_transport = false;
-  std::uint32_t state = 0;  // IB_QPS_*
+  prm::QpState state{};
+  prm::PathMigrationState path_migration{};
   std::uint32_t dest_qpn = 0, rq_psn = 0, sq_psn = 0;
-  std::uint8_t port = 0, path_migration = 0;  // IB_MIG_*
+  std::uint8_t port = 0;
 };
 
 // An entry of this process; opaque.

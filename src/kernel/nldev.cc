@@ -11,6 +11,7 @@
 #include "kernel/ib.h"
 #include "kernel/port.h"
 #include "kernel/privilege.h"
+#include "uverbs/backend.h"
 
 namespace verbena::kernel {
 namespace {
@@ -89,10 +90,10 @@ int get_chardev(Nodes nodes, const NetlinkRequest& request, NetlinkAnswer& answe
   if (request.has(RDMA_NLDEV_ATTR_DEV_INDEX) && !node) return EINVAL;
   if (!node || type != "uverbs") return EOPNOTSUPP;  // the other nodes (umad, rdma_cm) do not exist
   return add_message(answer, RDMA_NLDEV_CMD_GET_CHARDEV, false, [&] {
-    constexpr std::uint64_t kMajor = 231, kFirstMinor = 192, kDriverAbi = 1;
+    constexpr std::uint64_t kDriverAbi = 1;
     put_handle(answer, *node);
     answer.put(RDMA_NLDEV_ATTR_UVERBS_DRIVER_ID, std::uint32_t{kDriverId});
-    answer.put(RDMA_NLDEV_ATTR_CHARDEV, std::uint64_t{kMajor << 8 | (kFirstMinor + node->index())});
+    answer.put(RDMA_NLDEV_ATTR_CHARDEV, std::uint64_t{uverbs::kUverbsMajor << 8 | (uverbs::kUverbsFirstMinor + node->index())});
     answer.put(RDMA_NLDEV_ATTR_CHARDEV_ABI, kDriverAbi);
     answer.put(RDMA_NLDEV_ATTR_CHARDEV_NAME, "uverbs" + std::to_string(node->index()));
     return 0;
@@ -176,7 +177,7 @@ Node* named_node(Nodes nodes, const NetlinkRequest& request) {
 
 void put_handle(NetlinkAnswer& answer, const Node& node) {
   answer.put(RDMA_NLDEV_ATTR_DEV_INDEX, std::uint32_t{node.index()});
-  answer.put(RDMA_NLDEV_ATTR_DEV_NAME, "mlx5_" + std::to_string(node.index()));
+  answer.put(RDMA_NLDEV_ATTR_DEV_NAME, node.name());
 }
 
 void answer_netlink(Nodes nodes, std::span<const std::byte> datagram, const NetlinkCaller& caller,

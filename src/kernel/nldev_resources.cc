@@ -8,6 +8,7 @@
 #include "kernel/ib.h"
 #include "kernel/nldev.h"
 #include "kernel/privilege.h"
+#include "kernel/qp.h"
 
 namespace verbena::kernel {
 namespace {
@@ -48,9 +49,9 @@ void put_qp(NetlinkAnswer& answer, Node&, const Tracked& qp, bool) {
   }
   answer.put(RDMA_NLDEV_ATTR_RES_SQ_PSN, qp.sq_psn);
   if (connected || type == QpType::xrc_ini || type == QpType::xrc_tgt)
-    answer.put(RDMA_NLDEV_ATTR_RES_PATH_MIG_STATE, qp.path_migration);
+    answer.put(RDMA_NLDEV_ATTR_RES_PATH_MIG_STATE, verbs_migration(qp.path_migration));
   answer.put(RDMA_NLDEV_ATTR_RES_TYPE, static_cast<std::uint8_t>(qp.facts.type));
-  answer.put(RDMA_NLDEV_ATTR_RES_STATE, static_cast<std::uint8_t>(qp.state));
+  answer.put(RDMA_NLDEV_ATTR_RES_STATE, static_cast<std::uint8_t>(verbs_state(qp.state)));
   if (qp.facts.pd) answer.put(RDMA_NLDEV_ATTR_RES_PDN, qp.facts.pd);
 }
 

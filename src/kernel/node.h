@@ -43,6 +43,7 @@ class Node {
   const Caps& caps() const { return caps_; }
   const device::Profile& profile() const { return profile_; }
   unsigned index() const { return index_; }
+  std::string name() const { return "mlx5_" + std::to_string(index_); }
   unsigned completion_vectors() const { return vectors_; }
   EventRegistry& events() { return events_; }
 

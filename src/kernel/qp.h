@@ -54,6 +54,10 @@ int reset_qp(File& file, Qp& qp);
 
 // Commands of qp_modify.cc, qp_query.cc and mcast.cc, for the table in qp.cc.
 struct WriteCall;
+// IB_QPS_* and IB_MIG_* of what the device says.
+QpState verbs_state(prm::QpState state);
+std::uint8_t verbs_migration(prm::PathMigrationState state);
+
 int write_modify_qp(File& file, WriteCall& call);
 int write_modify_qp_ex(File& file, WriteCall& call);
 int write_query_qp(File& file, WriteCall& call);

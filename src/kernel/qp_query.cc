@@ -9,9 +9,8 @@
 #include "kernel/qp.h"
 
 namespace verbena::kernel {
-namespace {
 
-QpState state_of(prm::QpState state) {
+QpState verbs_state(prm::QpState state) {
   switch (state) {
     case prm::QpState::rst: return QpState::reset;
     case prm::QpState::init: return QpState::init;
@@ -24,13 +23,11 @@ QpState state_of(prm::QpState state) {
   }
 }
 
-std::uint8_t migration_of(prm::PathMigrationState state) {
+std::uint8_t verbs_migration(prm::PathMigrationState state) {
   constexpr std::uint8_t migrated = 0, rearm = 1, armed = 2;  // IB_MIG_*
   if (state == prm::PathMigrationState::armed) return armed;
   return state == prm::PathMigrationState::rearm ? rearm : migrated;
 }
-
-}  // namespace
 
 int write_query_qp(File& file, WriteCall& call) {
   using prm::Qpc;
@@ -42,7 +39,7 @@ int write_query_qp(File& file, WriteCall& call) {
   if ((error = command.run(file.device()))) return error;
   auto qpc = command.out().sub<prm::QueryQpOut::qpc>();
   auto path = qpc.sub<Qpc::primary_address_path>();
-  qp->state = state_of(qpc.get<Qpc::state>());
+  qp->state = verbs_state(qpc.get<Qpc::state>());
 
   ib_uverbs_query_qp_resp r{};
   const bool connected = qp->type != QpType::ud;
@@ -60,7 +57,7 @@ int write_query_qp(File& file, WriteCall& call) {
   r.pkey_index = static_cast<std::uint16_t>(path.get<prm::Ads::pkey_index>());
   r.qp_state = r.cur_qp_state = static_cast<std::uint8_t>(qp->state);
   r.path_mtu = static_cast<std::uint8_t>(qpc.get<Qpc::mtu>());
-  r.path_mig_state = migration_of(qpc.get<Qpc::pm_state>());
+  r.path_mig_state = verbs_migration(qpc.get<Qpc::pm_state>());
   r.sq_draining = qpc.get<Qpc::state>() == prm::QpState::sqd;
   r.max_rd_atomic = static_cast<std::uint8_t>(1u << qpc.get<Qpc::log_sra_max>());
   r.max_dest_rd_atomic = static_cast<std::uint8_t>(1u << qpc.get<Qpc::log_rra_max>());

@@ -35,7 +35,7 @@ int device_info(int index, uverbs::DeviceInfo* out) {
   const device::Profile& profile = (*node)->profile();
   const std::string number = std::to_string(index);
   *out = {};
-  copy(out->ibdev_name, "mlx5_" + number);
+  copy(out->ibdev_name, (*node)->name());
   copy(out->uverbs_name, "uverbs" + number);
   copy(out->ibdev_path, kIbdevRoot + number);
   copy(out->uverbs_path, kUverbsRoot + number);

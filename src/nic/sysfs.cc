@@ -11,6 +11,7 @@
 
 #include "kernel/counters.h"
 #include "kernel/port.h"
+#include "uverbs/backend.h"
 
 namespace verbena::nic {
 namespace {
@@ -127,7 +128,7 @@ Attribute ibdev_attribute(kernel::Node& node, const std::string& file) {
   if (name == "hw_rev") return found(format("%x", profile.hw_rev));
   if (name == "board_id") return found(profile.board_id);
   if (name == "node_type") return found("1: CA");
-  if (name == "node_desc") return found(format("mlx5_%u", node.index()));
+  if (name == "node_desc") return found(node.name());
   if (name == "node_guid" || name == "sys_image_guid") {
     std::uint64_t guid = 0;
     int error = node.node_guid(&guid);
@@ -140,9 +141,9 @@ Attribute ibdev_attribute(kernel::Node& node, const std::string& file) {
 
 Attribute uverbs_attribute(const kernel::Node& node, const std::string& file) {
   std::string_view name = file;
-  if (name == "ibdev") return found(format("mlx5_%u", node.index()));
+  if (name == "ibdev") return found(node.name());
   if (name == "abi_version") return found("1");
-  if (name == "dev") return found(format("231:%u", 192 + node.index()));
+  if (name == "dev") return found(format("%u:%u", uverbs::kUverbsMajor, uverbs::kUverbsFirstMinor + node.index()));
   if (take(name, "device/")) return pci_attribute(node, name);
   return missing();
 }

@@ -13,6 +13,7 @@
 #include <filesystem>
 
 #include "preload/paths.h"
+#include "uverbs/backend.h"
 
 namespace verbena::preload {
 namespace {
@@ -63,7 +64,7 @@ TreeDevice survey(const uverbs::Backend& backend, const uverbs::DeviceInfo& info
   if (sscanf(read(backend, info.uverbs_path, "dev").c_str(), "%u:%u", &major, &minor) == 2)
     device.number = makedev(major, minor);
   else
-    device.number = makedev(231, 192 + static_cast<unsigned>(index));
+    device.number = makedev(uverbs::kUverbsMajor, uverbs::kUverbsFirstMinor + static_cast<unsigned>(index));
   device.ports = 0;
   while (device.ports < 8 && knows(backend, device, "ports/" + std::to_string(device.ports + 1) + "/state"))
     ++device.ports;

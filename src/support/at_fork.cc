@@ -17,7 +17,7 @@ struct Rank {
 
 // Held from before a fork until after it. at_fork() does not take it: its callers hold locks of their own.
 std::mutex fork_lock;
-std::array<Rank, kForkRanks> ranks;
+std::array<Rank, static_cast<std::size_t>(ForkRank::count)> ranks;
 
 void before() {
   fork_lock.lock();

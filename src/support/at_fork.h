@@ -9,8 +9,7 @@
 namespace verbena {
 
 // Outermost first: who holds the lock of one may take those of the later ones.
-enum class ForkRank { runtime, watcher, promoter, nic_file };
-inline constexpr int kForkRanks = 4;
+enum class ForkRank { runtime, watcher, promoter, nic_file, count };
 
 struct ForkHandlers {
   void (*before)() = nullptr;

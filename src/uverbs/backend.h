@@ -15,6 +15,9 @@ struct ib_uverbs_ioctl_hdr;
 
 namespace verbena::uverbs {
 
+// uverbs0 as Linux numbers it; the others follow.
+inline constexpr unsigned kUverbsMajor = 231, kUverbsFirstMinor = 192;
+
 inline constexpr std::uint32_t kBackendAbi = 3;
 
 // What device discovery learns about one uverbs node (sysfs class/infiniband_verbs on a real kernel).

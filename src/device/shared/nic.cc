@@ -20,7 +20,6 @@
 namespace verbena::device {
 
 namespace {
-constexpr std::uint32_t kFree = 0, kSettingUp = 1, kLive = 2;
 constexpr std::uint64_t kBackStep = 256 << 10;
 }  // namespace
 
@@ -43,7 +42,7 @@ Result<void> Nic::take_slot() {
   NicFile::Exclusive exclusive(*file_);
   file_->reap();
   std::uint32_t slot = 0;
-  while (slot < kMaxSlots && (segment_->slots[slot].state.load() != kFree || !file_->lock_slot(slot))) ++slot;
+  while (slot < kMaxSlots && (segment_->slots[slot].state.load() != kSlotFree || !file_->lock_slot(slot))) ++slot;
   if (slot == kMaxSlots) return fail(EUSERS, "all process slots of the NIC are taken");
   Slot& entry = segment_->slots[slot];
   const std::string path = file_->slice_path(slot);
@@ -67,7 +66,7 @@ Result<void> Nic::take_slot() {
   // fork handler before ours puts zeros there.)
   NicFile::replace_in_child(p, kSliceBytes);
 
-  entry.state.store(kSettingUp);
+  entry.state.store(kSlotSettingUp);
   entry.pid = getpid();
   me_.slice = static_cast<Slice*>(p);
   me_.arena = static_cast<std::byte*>(p) + kArenaOffset;
@@ -115,7 +114,7 @@ Result<void> Nic::take_slot() {
   // Lets peers reach our memory where Yama would forbid it; where prctl knows no such thing nothing forbids it.
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   take_frames(false);
-  entry.state.store(kLive, std::memory_order_release);
+  entry.state.store(kSlotLive, std::memory_order_release);
   return {};
 }
 

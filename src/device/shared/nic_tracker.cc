@@ -31,22 +31,6 @@ bool read(const TrackRecord& record, TrackKind kind, Tracked* out) {
   return record.generation.load(std::memory_order_acquire) == generation;
 }
 
-std::uint32_t verbs_state(std::uint32_t state) {
-  constexpr std::uint32_t kSqd = 4, kSqe = 5;  // the verbs number these two the other way round
-  if (state == static_cast<std::uint32_t>(QpState::sqd)) return kSqd;
-  if (state == static_cast<std::uint32_t>(QpState::sqer)) return kSqe;
-  return std::min(state, static_cast<std::uint32_t>(QpState::err));
-}
-
-std::uint8_t verbs_migration(std::uint8_t pm_state) {
-  constexpr std::uint8_t kMigrated = 0, kRearm = 1, kArmed = 2;  // IB_MIG_*
-  switch (pm_state & 3) {
-    case 0: return kArmed;
-    case 1: return kRearm;
-    default: return kMigrated;
-  }
-}
-
 }  // namespace
 
 std::uint32_t Tracker::id_of(const TrackRecord* record) { return record ? record->id.get() : 0; }
@@ -110,22 +94,21 @@ void NicTracker::add_transport(Tracked& qp) {
   if (!found || !Nic::in_use(*found.context) || found.context->qpn != qp.facts.id) return;
   const QpContext& context = *found.context;
   qp.has_transport = true;
-  qp.state = verbs_state(context.state.load(std::memory_order_relaxed));
+  qp.state = static_cast<prm::QpState>(context.state.load(std::memory_order_relaxed));
   // Of a queue in motion, as of one that is asked about over a bus: what is read may be old by the time it is shown.
   const auto peek = [](const auto& word) { return __atomic_load_n(&word, __ATOMIC_RELAXED); };
   qp.dest_qpn = peek(context.dest_qpn) & 0xffffff;
   qp.rq_psn = peek(context.epsn) & 0xffffff;
   qp.sq_psn = peek(context.next_psn) & 0xffffff;
   qp.port = peek(context.port);
-  qp.path_migration = verbs_migration(peek(context.pm_state));
+  qp.path_migration = static_cast<prm::PathMigrationState>(peek(context.pm_state) & 3);
 }
 
 std::vector<Tracked> NicTracker::list(TrackKind kind) {
   std::vector<Tracked> all;
   NicSegment& segment = nic_.segment();
   for (std::uint32_t slot = 0; slot < kMaxSlots; ++slot) {
-    constexpr std::uint32_t kLive = 2;
-    if (segment.slots[slot].state.load(std::memory_order_acquire) != kLive) continue;
+    if (segment.slots[slot].state.load(std::memory_order_acquire) != kSlotLive) continue;
     Peer* peer = nic_.peer(slot);
     if (peer == nullptr || !nic_.alive(*peer)) continue;
     const std::uint32_t top = std::min(peer->slice->header.track_top.load(std::memory_order_acquire), kMaxTracked);

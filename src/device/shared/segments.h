@@ -49,8 +49,9 @@ struct MulticastGroup {
   std::uint32_t qpn[kMulticastMembers];
 };
 
+inline constexpr std::uint32_t kSlotFree = 0, kSlotSettingUp = 1, kSlotLive = 2;
 struct Slot {
-  std::atomic<std::uint32_t> state;       // 0 free, 1 being set up, 2 live
+  std::atomic<std::uint32_t> state;       // kSlot...
   std::atomic<std::uint32_t> generation;  // +1 whenever the slot gets a new process
   std::int32_t pid;                       // for process_vm_*; of the owner's pid namespace
   std::uint32_t reserved;

@@ -30,25 +30,24 @@ std::shared_ptr<NetlinkSocket> ours(int fd) {
 
 // Receives by libc, with answers moved up before and after.
 template <class Receive>
-ssize_t receive(int fd, Receive by_libc) {
+ssize_t receive_from(int fd, sockaddr* from, socklen_t* length, Receive by_libc) {
   const auto socket = ours(fd);
   if (!socket) [[likely]]
     return by_libc();
-  socket->pump();
-  const ssize_t length = by_libc();
-  if (length > 0) socket->pump();
-  return length;
-}
-
-template <class Receive>
-ssize_t receive_from(int fd, sockaddr* from, socklen_t* length, Receive by_libc) {
   const socklen_t room = length ? *length : 0;
-  const ssize_t received = receive(fd, by_libc);
-  if (received >= 0 && from && length && ours(fd)) {
+  socket->pump();
+  const ssize_t received = by_libc();
+  if (received > 0) socket->pump();
+  if (received >= 0 && from && length) {
     *length = room;
     NetlinkSocket::kernel_address(from, length);
   }
   return received;
+}
+
+template <class Receive>
+ssize_t receive(int fd, Receive by_libc) {
+  return receive_from(fd, nullptr, nullptr, by_libc);
 }
 
 // Nodes among the descriptors that a message carries.
