@@ -72,7 +72,7 @@ class AttachedDevice final : public Device {
   AttachedDevice(const Profile& profile, std::unique_ptr<Nic> nic)
       : nic_(std::move(nic)), tracker_(*nic_), engine_(*nic_), commands_(profile, *nic_, engine_) {
     for (unsigned i = 0; i < profile.lag_ports(); ++i)
-      if (!profile.port[i].up) take_down(nic_->segment().ports[i]);
+      if (!profile.port[i].up) nic_->set_port(i, false);
     engine_.start_helper();
   }
 
@@ -144,12 +144,6 @@ class AttachedDevice final : public Device {
   }
 
  private:
-  static void take_down(PortState& port) {
-    constexpr std::uint8_t kIbDown = 1, kPhysDisabled = 3;
-    port.state.store(kIbDown);
-    port.phys_state.store(kPhysDisabled);
-  }
-
   static constexpr std::size_t kSmall = 0x400;
   std::function<void(unsigned)> handler_;
   std::unique_ptr<Nic> nic_;

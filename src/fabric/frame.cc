@@ -103,7 +103,7 @@ std::size_t pad_of(std::size_t payload) { return (4 - payload % 4) % 4; }
 struct Extensions {
   bool reth, atomic, aeth, atomic_ack, immediate, invalidate;
 };
-Extensions extensions_of(BthOperation op) {
+constexpr Extensions extensions_of(BthOperation op) {
   using enum BthOperation;
   Extensions e{};
   e.reth = op == rdma_write_first || op == rdma_write_only || op == rdma_write_only_imm || op == rdma_read_request;
@@ -143,20 +143,48 @@ std::uint16_t flow_label_to_udp_sport(std::uint32_t flow_label) {
   return static_cast<std::uint16_t>((low ^ high) | 0xc000);
 }
 
+namespace {
+
+constexpr std::size_t network_bytes(Carrier carrier) {
+  switch (carrier) {
+    case Carrier::roce_v1:
+      return Ipv6::size;
+    case Carrier::roce_v2_ipv4:
+      return Ipv4::size + Udp::size;
+    default:
+      return Ipv6::size + Udp::size;
+  }
+}
+
+// By BTH opcode: the bytes of its extension headers.
+constexpr auto kExtensionBytes = [] {
+  std::array<std::uint8_t, 256> bytes{};
+  for (unsigned opcode = 0; opcode < bytes.size(); ++opcode) {
+    const Extensions has = extensions_of(static_cast<BthOperation>(opcode & 0x1f));
+    std::size_t n = static_cast<BthService>(opcode >> 5) == BthService::ud ? Deth::size : 0;
+    if (has.reth) n += Reth::size;
+    if (has.atomic) n += AtomicEth::size;
+    if (has.aeth) n += Aeth::size;
+    if (has.atomic_ack) n += AtomicAckEth::size;
+    if (has.immediate) n += ImmDt::size;
+    if (has.invalidate) n += Ieth::size;
+    bytes[opcode] = static_cast<std::uint8_t>(n);
+  }
+  return bytes;
+}();
+
+}  // namespace
+
 std::size_t frame_bytes(Carrier carrier, std::uint8_t opcode, std::size_t payload) {
-  const std::size_t network = carrier == Carrier::roce_v1        ? Ipv6::size
-                              : carrier == Carrier::roce_v2_ipv4 ? Ipv4::size + Udp::size
-                                                                 : Ipv6::size + Udp::size;
-  const Extensions has = extensions_of(static_cast<BthOperation>(opcode & 0x1f));
-  std::size_t transport = Bth::size;
-  if (static_cast<BthService>(opcode >> 5) == BthService::ud) transport += Deth::size;
-  if (has.reth) transport += Reth::size;
-  if (has.atomic) transport += AtomicEth::size;
-  if (has.aeth) transport += Aeth::size;
-  if (has.atomic_ack) transport += AtomicAckEth::size;
-  if (has.immediate) transport += ImmDt::size;
-  if (has.invalidate) transport += Ieth::size;
-  return Eth::size + network + transport + payload + pad_of(payload) + prm::kIcrcSize;
+  return message_bytes(carrier, opcode, payload, 1);
+}
+
+std::uint64_t message_bytes(Carrier carrier, std::uint8_t opcode, std::uint64_t payload, std::uint32_t packets) {
+  const std::size_t plain = Eth::size + network_bytes(carrier) + Bth::size + prm::kIcrcSize;
+  // A READ response has its AETH in the first and in the last packet, everything else what it has in one of them.
+  const bool response = (opcode & 0x1f) == static_cast<unsigned>(BthOperation::rdma_read_response_only);
+  const std::uint64_t extensions = kExtensionBytes[opcode] * (response && packets > 1 ? 2u : 1u);
+  return packets * plain + extensions + payload + pad_of(payload);
 }
 
 bool encode_frame(const Packet& packet, std::vector<std::byte>& out) {

@@ -21,6 +21,10 @@ std::uint16_t flow_label_to_udp_sport(std::uint32_t flow_label);
 // How long the frame of a packet with this BTH opcode and this much payload is.
 std::size_t frame_bytes(Carrier carrier, std::uint8_t opcode, std::size_t payload);
 
+// The same for a message as one packet stands for it where it goes in one piece: `packets` frames with `payload` bytes
+// in all, the extension headers of `opcode` only where the first and the last frame of such a message have them.
+std::uint64_t message_bytes(Carrier carrier, std::uint8_t opcode, std::uint64_t payload, std::uint32_t packets);
+
 // Encodes `packet`, whose payload must be filled in, as one frame into `out` (cleared first; its capacity is reused).
 // Returns false, with `out` empty, if no frame can say it: no address, or longer than an IP packet.
 bool encode_frame(const Packet& packet, std::vector<std::byte>& out);

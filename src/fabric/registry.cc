@@ -204,6 +204,8 @@ int Registry::remove(const Gid& gid, const Route& route) {
   return ENOENT;
 }
 
+void Registry::touch() { file_->contents->version.fetch_add(1); }
+
 std::uint64_t Registry::version() const { return file_->contents->version.load(std::memory_order_acquire); }
 
 }  // namespace verbena::fabric

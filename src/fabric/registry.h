@@ -40,6 +40,8 @@ class Registry {
   int remove(const Gid& gid, const Route& route);
   // Changes whenever a route does: lets callers keep what they found.
   std::uint64_t version() const;
+  // What a route leads to has changed (a port went down or up).
+  void touch();
 
  private:
   struct File;

@@ -14,10 +14,12 @@ namespace {
 using Vport = prm::QueryVportCounterOut;
 using Qcounter = prm::QueryQCounterOut;
 
-template <class Group, class Field>
+template <class Field, class... Groups>
 std::uint64_t traffic(const prm::ConstView<Vport>& out) {
-  return out.sub<Group>().template get<Field>();
+  return (out.sub<Groups>().template get<Field>() + ...);
 }
+using Octets = prm::TrafficCounter::octets;
+using Packets = prm::TrafficCounter::packets;
 
 // counters/: data is counted in words of 32 bits.
 struct VportRow {
@@ -25,20 +27,15 @@ struct VportRow {
   std::uint64_t (*read)(const prm::ConstView<Vport>&);
 };
 constexpr VportRow kVportRows[] = {
-    {"port_rcv_data", [](const auto& o) { return traffic<Vport::received_ib_unicast, prm::TrafficCounter::octets>(o) / 4; }},
-    {"port_rcv_packets", [](const auto& o) { return traffic<Vport::received_ib_unicast, prm::TrafficCounter::packets>(o); }},
-    {"port_xmit_data",
-     [](const auto& o) { return traffic<Vport::transmitted_ib_unicast, prm::TrafficCounter::octets>(o) / 4; }},
-    {"port_xmit_packets",
-     [](const auto& o) { return traffic<Vport::transmitted_ib_unicast, prm::TrafficCounter::packets>(o); }},
-    {"unicast_rcv_packets", [](const auto& o) { return traffic<Vport::received_ib_unicast, prm::TrafficCounter::packets>(o); }},
-    {"unicast_xmit_packets",
-     [](const auto& o) { return traffic<Vport::transmitted_ib_unicast, prm::TrafficCounter::packets>(o); }},
-    {"multicast_rcv_packets",
-     [](const auto& o) { return traffic<Vport::received_ib_multicast, prm::TrafficCounter::packets>(o); }},
-    {"multicast_xmit_packets",
-     [](const auto& o) { return traffic<Vport::transmitted_ib_multicast, prm::TrafficCounter::packets>(o); }},
-    {"port_rcv_errors", [](const auto& o) { return traffic<Vport::received_errors, prm::TrafficCounter::packets>(o); }},
+    {"port_rcv_data", [](const auto& o) { return traffic<Octets, Vport::received_ib_unicast, Vport::received_ib_multicast>(o) / 4; }},
+    {"port_rcv_packets", traffic<Packets, Vport::received_ib_unicast, Vport::received_ib_multicast>},
+    {"port_xmit_data", [](const auto& o) { return traffic<Octets, Vport::transmitted_ib_unicast, Vport::transmitted_ib_multicast>(o) / 4; }},
+    {"port_xmit_packets", traffic<Packets, Vport::transmitted_ib_unicast, Vport::transmitted_ib_multicast>},
+    {"unicast_rcv_packets", traffic<Packets, Vport::received_ib_unicast>},
+    {"unicast_xmit_packets", traffic<Packets, Vport::transmitted_ib_unicast>},
+    {"multicast_rcv_packets", traffic<Packets, Vport::received_ib_multicast>},
+    {"multicast_xmit_packets", traffic<Packets, Vport::transmitted_ib_multicast>},
+    {"port_rcv_errors", traffic<Packets, Vport::received_errors>},
 };
 // There is nothing on a shared-memory link that these could count.
 constexpr std::string_view kAlwaysZero[] = {

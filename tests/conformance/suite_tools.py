@@ -1,12 +1,14 @@
 """Tools that list RDMA devices and their resources, as the distribution ships them, on the virtual node: what they read
 from sysfs, ask through the device node and ask through NETLINK_RDMA."""
 import json
+import pathlib
 import re
 import signal
 import time
 
 import suite_processes
-from harness import Bench, case, shell, tail
+from harness import Bench, case, pair_problem, shell, tail
+from suite_host import dissect
 
 # Creates `count` PDs and CQs and that many QPs, then sleeps.
 HOLDER = """
@@ -157,10 +159,46 @@ def connected(bench):
         process.wait(5)
 
 
+COUNTERS = ["port_xmit_packets", "port_xmit_data", "port_rcv_packets", "port_rcv_data"]
+
+
+def counters(bench):
+    """The port counts the frames that the capture has, and all that it sent came to it."""
+    folder = "/sys/class/infiniband/mlx5_0/ports/1"
+
+    def read(*names):
+        end = bench.run(["cat", *[f"{folder}/{name}" for name in names]], seconds=30, host="counted")
+        return [int(n) for n in end.output.split()] if end.code == 0 else []
+
+    for command in (["ibv_rc_pingpong", "-g", "3", "-s", "3000", "-n", "20"], ["ib_read_bw", "-F", "-s", "10000", "-n", "10"],
+                    ["ibv_ud_pingpong", "-g", "3", "-s", "700", "-n", "20"]):
+        path = pathlib.Path(bench.run_dir) / f"{command[0]}.pcapng"
+        before = read(*[f"counters/{name}" for name in COUNTERS])
+        argv = [*command, "-p", "{port}"]
+        ends = bench.pair(argv, argv + ["localhost"], hosts=("counted", "counted"), capture=path)
+        after = read(*[f"counters/{name}" for name in COUNTERS])
+        problem = pair_problem(*ends)
+        if not problem:
+            lengths = [int(n) for n in dissect(path, "-T", "fields", "-e", "frame.len")]
+            seen = [b - a for a, b in zip(before, after, strict=True)]
+            data = [sum(lengths) // 4 - 1, sum(lengths) // 4 + 1]
+            good = seen[0] == seen[2] == len(lengths) > 20 and all(data[0] <= n <= data[1] for n in (seen[1], seen[3]))
+            problem = "" if good else f"counted {seen}, captured {len(lengths)} frames of {sum(lengths)} bytes"
+        yield case(f"counters of the port: {command[0]}", problem, ends[1].seconds, shell(command))
+    argv = ["ib_write_bw", "-F", "-n", "50", "-s", "64", "-p", "{port}"]
+    before = read("hw_counters/rx_write_requests")
+    ends = bench.pair(argv, argv + ["localhost"], hosts=("counted", "counted"))
+    seen = read("hw_counters/rx_write_requests")[0] - before[0]
+    # perftest writes 50 messages, and some more to warm up or to say that it is done
+    problem = pair_problem(*ends) or ("" if 50 <= seen <= 60 else f"{seen} RDMA WRITE requests")
+    yield case("hw_counters/rx_write_requests", problem, ends[1].seconds)
+
+
 def run(quick, preset):
     with Bench(preset) as bench:
         bench.stack = "system"
         yield from listings(bench)
         yield from resources(bench)
         yield from connected(bench)
+        yield from counters(bench)
         yield from suite_processes.run(bench)

@@ -1,12 +1,14 @@
 // ALLOC_Q_COUNTER, QUERY_Q_COUNTER, DEALLOC_Q_COUNTER.
 //
-// The transport counts per port, not per set: a set shows what the ports counted since it was made or cleared.
+// A set counts what befalls the QPs that name it. The driver's sets are another matter: its every process has one for
+// the QPs it makes, while on a machine there is one, so such a set shows what befell all QPs since the NIC was made.
 #include <array>
 #include <cstddef>
 
 #include "device/command/dispatcher.h"
 #include "device/command/families.h"
 #include "device/command/state.h"
+#include "device/shared/counters.h"
 #include "prm/misc.h"
 
 namespace verbena::device::command {
@@ -16,14 +18,14 @@ using Out = prm::QueryQCounterOut;
 
 // Where each number of the reply comes from.
 struct Source {
-  std::atomic<std::uint64_t> PortCounters::*counter;
+  EventCounter counter;
   void (*put)(const prm::View<Out>& out, std::uint32_t value);
 };
 template <class F>
 void put(const prm::View<Out>& out, std::uint32_t value) {
   out.set<F>(value);
 }
-using P = PortCounters;
+using P = EventCounters;
 constexpr std::array kSources{
     Source{&P::rx_write_requests, put<Out::rx_write_requests>},
     Source{&P::rx_read_requests, put<Out::rx_read_requests>},
@@ -33,28 +35,28 @@ constexpr std::array kSources{
     Source{&P::duplicate_request, put<Out::duplicate_request>},
     Source{&P::rnr_nak_retry_err, put<Out::rnr_nak_retry_err>},
     Source{&P::packet_seq_err, put<Out::packet_seq_err>},
-    Source{&P::implied_nak_seq_err, put<Out::implied_nak_seq_err>},
     Source{&P::local_ack_timeout_err, put<Out::local_ack_timeout_err>},
     Source{&P::resp_local_length_error, put<Out::resp_local_length_error>},
     Source{&P::resp_cqe_error, put<Out::resp_cqe_error>},
+    Source{&P::resp_cqe_flush_error, put<Out::resp_cqe_flush_error>},
     Source{&P::resp_remote_access_errors, put<Out::resp_remote_access_errors>},
     Source{&P::req_cqe_error, put<Out::req_cqe_error>},
+    Source{&P::req_cqe_flush_error, put<Out::req_cqe_flush_error>},
     Source{&P::req_remote_invalid_request, put<Out::req_remote_invalid_request>},
     Source{&P::req_remote_access_errors, put<Out::req_remote_access_errors>},
 };
 
-std::vector<std::uint64_t> read_all(const State& state) {
-  std::vector<std::uint64_t> values(kSources.size());
-  for (std::size_t i = 0; i < kSources.size(); ++i)
-    for (unsigned port = 0; port < state.profile.lag_ports(); ++port)
-      values[i] += (state.nic.segment().ports[port].counters.*kSources[i].counter).load(std::memory_order_relaxed);
+std::vector<std::uint64_t> read_all(State& state, std::uint32_t number, std::uint16_t uid) {
+  std::vector<std::uint64_t> values;
+  for (const Source& source : kSources)
+    values.push_back(uid == 0 ? counted(state.nic, source.counter) : counted(state.nic, number, source.counter));
   return values;
 }
 
 Outcome alloc_q_counter(State& state, const Call<prm::AllocQCounterIn, prm::AllocQCounterOut>& call) {
   const auto [number, set] = state.q_counters.create(call.uid);
   if (!set) return refuse(Syndrome::counter_none_left);
-  set->base = read_all(state);
+  set->base = call.uid == 0 ? std::vector<std::uint64_t>(kSources.size()) : read_all(state, number, call.uid);
   call.out.set<prm::AllocQCounterOut::counter_set_id>(number);
   return {};
 }
@@ -65,7 +67,7 @@ Outcome query_q_counter(State& state, const Call<prm::QueryQCounterIn, prm::Quer
   if (!set || !may_use_shared(*set, call.uid)) return refuse(Syndrome::counter_missing);
   const bool clear = call.in.get<In::clear>();
   if (clear && !may_use(*set, call.uid)) return refuse(Syndrome::counter_not_own);
-  const auto now = read_all(state);
+  const auto now = read_all(state, call.in.get<In::counter_set_id>(), set->uid);
   for (std::size_t i = 0; i < kSources.size(); ++i)
     kSources[i].put(call.out, static_cast<std::uint32_t>(now[i] - set->base[i]));
   if (clear) set->base = now;

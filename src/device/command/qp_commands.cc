@@ -16,6 +16,7 @@
 #include "device/command/qp_objects.h"
 #include "device/command/queues.h"
 #include "device/command/state.h"
+#include "device/shared/counters.h"
 #include "prm/qp.h"
 
 namespace verbena::device::command {
@@ -46,6 +47,7 @@ Outcome transit(State& state, prm::Opcode opcode, std::uint32_t qpn, Attributes 
   state.engine.set_state(
       *qp, t.to,
       [&](QpContext& context) {
+        if (taken & attr::Opt::counter_set_id) settle_counts(context, state.nic.segment(), &state.nic.slice());
         apply_attributes(stored, taken, context);
         if (taken & attr::leaf) apply_leaves(*record, context);
       },

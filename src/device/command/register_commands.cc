@@ -6,6 +6,7 @@
 #include "device/command/dispatcher.h"
 #include "device/command/families.h"
 #include "device/command/state.h"
+#include "device/shared/counters.h"
 #include "prm/port.h"
 #include "prm/registers.h"
 
@@ -72,14 +73,12 @@ Outcome paos(State& state, const RegisterAccess& access) {
   const prm::ConstView<PaosReg> in(access.in);
   const auto port = port_of(state, in.get<PaosReg::local_port>());
   if (!port) return refuse(port.error());
-  PortState& live = state.nic.segment().ports[*port];
+  const PortState& live = state.nic.segment().ports[*port];
   if (access.write && in.get<PaosReg::ase>()) {
     const auto wanted = static_cast<prm::PaosStatus>(in.get<PaosReg::admin_status>());
     if (wanted != prm::PaosStatus::up && wanted != prm::PaosStatus::down) return refuse(Syndrome::paos_status);
     const bool up = wanted == prm::PaosStatus::up;
-    const bool was = live.state.exchange(up ? kIbActive : 1) == kIbActive;
-    live.phys_state.store(up ? 5 : 3);
-    if (was != up) state.engine.raise_port_event(up ? 4 : 1, *port + 1);
+    if (state.nic.set_port(*port, up) != up) state.engine.raise_port_event(up ? 4 : 1, *port + 1);
   }
   const bool up = live.state.load(std::memory_order_relaxed) == kIbActive;
   const auto status = static_cast<std::uint32_t>(up ? prm::PaosStatus::up : prm::PaosStatus::down);
@@ -115,20 +114,24 @@ Outcome ppcnt(State& state, const RegisterAccess& access) {
   if (access.write || in.get<PpcntReg::clr>()) return refuse(Syndrome::register_read_only);
   const prm::View<PpcntReg> out(access.out);
   out.set<PpcntReg::local_port>(in.get<PpcntReg::local_port>()).set<PpcntReg::grp>(in.get<PpcntReg::grp>());
-  const PortCounters& c = state.nic.segment().ports[*port].counters;
-  const auto read = [](const std::atomic<std::uint64_t>& v) { return v.load(std::memory_order_relaxed); };
+  const PortTraffic traffic = port_traffic(state.nic, *port);
+  const auto all = [&traffic](auto way) {
+    const Passed &a = traffic.ib.*way, &b = traffic.ib_multicast.*way, &c = traffic.eth.*way;
+    return Passed{a.packets + b.packets + c.packets, a.octets + b.octets + c.octets};
+  };
+  const Passed out_all = all(&Directions::out), in_all = all(&Directions::in);
   switch (in.get<PpcntReg::grp>()) {
     case prm::PpcntGroup::ieee_802_3:  // frames sent and received, then their octets
-      put64(out, 0, read(c.xmit_packets));
-      put64(out, 1, read(c.rcv_packets));
-      put64(out, 4, read(c.xmit_data));
-      put64(out, 5, read(c.rcv_data));
+      put64(out, 0, out_all.packets);
+      put64(out, 1, in_all.packets);
+      put64(out, 4, out_all.octets);
+      put64(out, 5, in_all.octets);
       return {};
     case prm::PpcntGroup::rfc_2863:  // octets and packets in, octets and packets out
-      put64(out, 0, read(c.rcv_data));
-      put64(out, 1, read(c.rcv_packets));
-      put64(out, 5, read(c.xmit_data));
-      put64(out, 6, read(c.xmit_packets));
+      put64(out, 0, in_all.octets);
+      put64(out, 1, in_all.packets);
+      put64(out, 5, out_all.octets);
+      put64(out, 6, out_all.packets);
       return {};
     case prm::PpcntGroup::physical_layer:  // a link without errors
     case prm::PpcntGroup::infiniband:

@@ -5,6 +5,7 @@
 #include "device/command/dispatcher.h"
 #include "device/command/families.h"
 #include "device/command/state.h"
+#include "device/shared/counters.h"
 #include "prm/port.h"
 
 namespace verbena::device::command {
@@ -158,31 +159,37 @@ Outcome query_hca_vport_pkey(State& state, const Call<prm::QueryHcaVportPkeyIn, 
   return {};
 }
 
-struct Traffic {
-  std::uint64_t rcv_packets = 0, rcv_octets = 0, xmit_packets = 0, xmit_octets = 0;
-};
+template <class Sent, class Came>
+void put_traffic(const prm::View<prm::QueryVportCounterOut>& out, const Directions& counted) {
+  using prm::TrafficCounter;
+  out.sub<Sent>().template set<TrafficCounter::packets>(counted.out.packets);
+  out.sub<Sent>().template set<TrafficCounter::octets>(counted.out.octets);
+  out.sub<Came>().template set<TrafficCounter::packets>(counted.in.packets);
+  out.sub<Came>().template set<TrafficCounter::octets>(counted.in.octets);
+}
 
 Outcome query_vport_counter(State& state, const Call<prm::QueryVportCounterIn, prm::QueryVportCounterOut>& call) {
   using Out = prm::QueryVportCounterOut;
   const auto port = port_of(state, call.in);
   if (!port) return refuse(port.error());
   if (call.in.get<prm::QueryVportCounterIn::clear>()) return refuse(Syndrome::vport_counter_clear);
-  Traffic t;
-  for (unsigned p = *port;
-       p < (call.in.get<prm::QueryVportCounterIn::port_num>() ? *port + 1 : state.profile.lag_ports()); ++p) {
-    const PortCounters& c = port_state(state, p).counters;
-    t.rcv_packets += c.rcv_packets.load(std::memory_order_relaxed);
-    t.rcv_octets += c.rcv_data.load(std::memory_order_relaxed);
-    t.xmit_packets += c.xmit_packets.load(std::memory_order_relaxed);
-    t.xmit_octets += c.xmit_data.load(std::memory_order_relaxed);
+  Directions ib, ib_multicast, eth;
+  const auto add_both = [](Directions& to, const Directions& from) {
+    to.out.packets += from.out.packets;
+    to.out.octets += from.out.octets;
+    to.in.packets += from.in.packets;
+    to.in.octets += from.in.octets;
+  };
+  // Of a bond, the vport sends and receives by both physical ports (PPCNT has each).
+  for (unsigned p = 0; p < state.profile.lag_ports(); ++p) {
+    const PortTraffic traffic = port_traffic(state.nic, p);
+    add_both(ib, traffic.ib);
+    add_both(ib_multicast, traffic.ib_multicast);
+    add_both(eth, traffic.eth);
   }
-  using prm::TrafficCounter;
-  call.out.sub<Out::received_ib_unicast>()
-      .set<TrafficCounter::packets>(t.rcv_packets)
-      .set<TrafficCounter::octets>(t.rcv_octets);
-  call.out.sub<Out::transmitted_ib_unicast>()
-      .set<TrafficCounter::packets>(t.xmit_packets)
-      .set<TrafficCounter::octets>(t.xmit_octets);
+  put_traffic<Out::transmitted_ib_unicast, Out::received_ib_unicast>(call.out, ib);
+  put_traffic<Out::transmitted_ib_multicast, Out::received_ib_multicast>(call.out, ib_multicast);
+  put_traffic<Out::transmitted_eth_unicast, Out::received_eth_unicast>(call.out, eth);
   return {};
 }
 

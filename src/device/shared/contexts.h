@@ -59,6 +59,8 @@ struct Ring {
   std::uint32_t log_stride;
 };
 
+inline constexpr unsigned kMaxPorts = 2;  // physical ports of a NIC
+
 // The path of a connected QP, or an address vector of a UD work request (PRM, Address Vector / ADS).
 struct Path {
   std::uint8_t rgid[16];
@@ -89,6 +91,17 @@ struct ResponderResource {
   std::uint64_t result;  // atomic: the original value to answer again
 };
 inline constexpr unsigned kMaxResponderResources = 16;
+
+// What passed by: added to by one thread at a time, read by any.
+struct Traffic {
+  std::atomic<std::uint64_t> packets, octets;
+};
+inline void add_alone(std::atomic<std::uint64_t>& sum, std::uint64_t more) {
+  sum.store(sum.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+}
+struct TwoWays {
+  Traffic out, in;
+};
 
 struct alignas(64) QpContext {
   // -- set by commands, read by everyone --
@@ -152,6 +165,7 @@ struct alignas(64) QpContext {
   std::uint32_t leaf;            // kShapedLeaf: scheduling element of what it sends
   std::uint16_t rate_index;      // kShapedRate: entry of the packet pacing table
   std::uint16_t pad2;
+  TwoWays requests[kMaxPorts];   // sent, and what answered them, by the port (from 0)
 
   // -- responder: under rx_lock; touched by whoever delivers a packet --
   alignas(64) SharedLock rx_lock;
@@ -170,6 +184,8 @@ struct alignas(64) QpContext {
   std::uint32_t rx_rkey;
   std::uint32_t rx_flags;
   std::uint32_t rx_dropped_at;   // UD: WQEs consumed when a datagram found none posted for too long; 0 at first
+  TwoWays responses[kMaxPorts];  // sent, and the requests that came, by the port
+  std::atomic<std::uint64_t> rx_writes, rx_reads, rx_atomics;  // RDMA WRITE, RDMA READ and atomic requests
   ResponderResource rres[kMaxResponderResources];
   // Posted receive WQEs read ahead, a cache line at a time, as hardware does: the owner posts into the same line while
   // the sender works through it, and the line must not travel for every message.
@@ -300,7 +316,7 @@ struct Translation {
   Published<std::uint32_t> key;
 };
 
-static_assert(std::is_trivially_destructible_v<QpContext> && sizeof(QpContext) <= 1280);
+static_assert(std::is_trivially_destructible_v<QpContext> && sizeof(QpContext) <= 1472);
 static_assert(sizeof(CqContext) == 128 && sizeof(SrqContext) == 128 && sizeof(MkeyContext) == 64);
 
 }  // namespace verbena::device

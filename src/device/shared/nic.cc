@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "device/shared/arena.h"
+#include "device/shared/counters.h"
 #include "device/shared/nic_file.h"
 #include "device/shared/numbers.h"
 
@@ -245,6 +246,7 @@ void Nic::free_qp(QpContext& qp) {
     SharedGuard sq(qp.sq_lock, me());
     SharedGuard rx(qp.rx_lock, me());
     qp.state.store(static_cast<std::uint32_t>(QpState::rst), std::memory_order_release);
+    settle_counts(qp, segment(), me_.slice);
     hide(qp);
   }
   std::lock_guard guard(alloc_mutex_);

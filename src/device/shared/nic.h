@@ -185,6 +185,8 @@ class Nic : public NicMap {
   // Writes or (type none) clears an entry and tells the fabric registry. 0 or an errno.
   int set_gid(unsigned port, unsigned index, const std::uint8_t gid[16], const std::uint8_t mac[6], GidType type,
               bool l3_is_ipv6);
+  // Takes a port (from 0) down or up. Whether it was up.
+  bool set_port(unsigned port, bool up);
   // 0 or an errno: ENOMEM (table or group full), EINVAL (not attached).
   int attach_multicast(const std::uint8_t gid[16], std::uint32_t qpn);
   int detach_multicast(const std::uint8_t gid[16], std::uint32_t qpn);

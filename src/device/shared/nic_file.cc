@@ -9,11 +9,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <new>
+#include <vector>
 
+#include "device/shared/counters.h"
 #include "device/shared/gids.h"
 #include "support/at_fork.h"
 
@@ -288,7 +292,27 @@ void NicFile::reap() {
     if (segment_->slots[slot].state.load(std::memory_order_acquire) != 0 && !live(slot)) free_slot(slot);
 }
 
+// The ports keep what the QPs of a process have counted when it goes.
+void NicFile::settle_slot(std::uint32_t slot) {
+  const int fd = ::open(slice_path(slot).c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  constexpr std::size_t kInBlock = 1u << kLogBlock;
+  std::vector<QpContext> block(kInBlock);
+  const std::uint32_t top = std::min(segment_->qpn_top.load(), kBlocks);
+  for (std::uint32_t i = 0; i < top; ++i) {
+    const std::uint32_t entry = segment_->qpn_block[i].load(std::memory_order_relaxed);
+    const std::size_t first = std::size_t{entry >> 16} << kLogBlock;
+    if ((entry & 0xffff) != slot + 1 || first + kInBlock > kMaxQps) continue;
+    const std::size_t bytes = kInBlock * sizeof(QpContext), at = offsetof(Slice, qps) + first * sizeof(QpContext);
+    if (pread(fd, static_cast<void*>(block.data()), bytes, static_cast<off_t>(at)) != static_cast<ssize_t>(bytes)) continue;
+    for (QpContext& qp : block)
+      if ((qp.generation.load(std::memory_order_relaxed) & 1) != 0) settle_counts(qp, *segment_, nullptr);
+  }
+  close(fd);
+}
+
 void NicFile::free_slot(std::uint32_t slot) {
+  settle_slot(slot);
   Slot& s = segment_->slots[slot];
   s.generation.fetch_add(1, std::memory_order_release);
   if ((s.generation.load() & 0x3ff) == 0) s.generation.fetch_add(1);  // keeps lock ids from being 0

@@ -70,6 +70,7 @@ class NicFile {
   NicFile() = default;
   Result<void> create(const NicConfig& config);
   Result<void> map();
+  void settle_slot(std::uint32_t slot);
   static void in_child();
 
   int fd_ = -1;

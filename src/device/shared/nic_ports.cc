@@ -8,6 +8,15 @@
 
 namespace verbena::device {
 
+bool Nic::set_port(unsigned port, bool up) {
+  constexpr std::uint8_t kIbDown = 1, kIbActive = 4, kPhysDisabled = 3, kPhysUp = 5;
+  PortState& live = segment_->ports[port];
+  const bool was = live.state.exchange(up ? kIbActive : kIbDown) == kIbActive;
+  live.phys_state.store(up ? kPhysUp : kPhysDisabled);
+  file_->registry()->touch();
+  return was;
+}
+
 int Nic::set_gid(unsigned port, unsigned index, const std::uint8_t gid[16], const std::uint8_t mac[6], GidType type,
                  bool l3_is_ipv6) {
   if (port >= segment_->ports_count || port >= kMaxPorts || index >= kGidTableSize) return EINVAL;

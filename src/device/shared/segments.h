@@ -16,12 +16,11 @@
 namespace verbena::device {
 
 inline constexpr std::uint32_t kSharedMagic = 0x56524241;  // "VRBA"
-inline constexpr std::uint32_t kSharedAbi = 4;
+inline constexpr std::uint32_t kSharedAbi = 5;
 
 inline constexpr unsigned kMaxSlots = 1024;         // processes attached to one NIC at once
 inline constexpr unsigned kLogBlock = 6;            // QPNs and mkey indices are handed out in blocks of 64
 inline constexpr unsigned kBlocks = 1u << (24 - kLogBlock);
-inline constexpr unsigned kMaxPorts = 2;
 inline constexpr unsigned kGidTableSize = 256;      // per port
 inline constexpr unsigned kMulticastGroups = 4096;
 inline constexpr unsigned kMulticastMembers = 240;  // per group
@@ -57,14 +56,20 @@ struct Slot {
   std::uint32_t reserved;
 };
 
-// IB port counters (PMA PortCounters and the RoCE hw_counters sysfs shows). Relaxed adds from any process.
+// Traffic of a port that QPs do not count: multicast, packets for nobody, and what QPs that are gone had counted.
+// Relaxed adds from any process.
 struct PortCounters {
-  std::atomic<std::uint64_t> xmit_data, xmit_packets, rcv_data, rcv_packets;
-  std::atomic<std::uint64_t> out_of_sequence, out_of_buffer, packet_seq_err, rnr_nak_retry_err,
-      implied_nak_seq_err, local_ack_timeout_err, resp_local_length_error, resp_cqe_error,
-      resp_remote_access_errors, req_cqe_error, req_remote_invalid_request, req_remote_access_errors,
-      rx_write_requests, rx_read_requests, rx_atomic_requests, duplicate_request;
+  TwoWays ib, ib_multicast, eth;
 };
+
+// What a set of counters counts (QUERY_Q_COUNTER). Relaxed adds from any process.
+struct EventCounters {
+  std::atomic<std::uint64_t> out_of_sequence, out_of_buffer, packet_seq_err, rnr_nak_retry_err, local_ack_timeout_err,
+      resp_local_length_error, resp_cqe_error, resp_cqe_flush_error, resp_remote_access_errors, req_cqe_error,
+      req_cqe_flush_error, req_remote_invalid_request, req_remote_access_errors, duplicate_request, rx_write_requests,
+      rx_read_requests, rx_atomic_requests;
+};
+inline constexpr unsigned kQCounters = 256;  // sets of a process; 0: of QPs that name none
 
 struct PortState {
   std::atomic<std::uint8_t> state;       // IBV_PORT_*: 1 down .. 4 active
@@ -90,6 +95,7 @@ struct NicSegment {
   std::atomic<std::uint32_t> qpn_block[kBlocks];   // owner slot + 1, or 0; bits 31..16: index of the block in the
   std::atomic<std::uint32_t> mkey_block[kBlocks];  // owner's array: context index = that << kLogBlock | low bits
   PortState ports[kMaxPorts];
+  EventCounters events;                            // of all QPs
   GidEntry gids[kMaxPorts][kGidTableSize];
   MulticastGroup multicast[kMulticastGroups];
   std::atomic<std::uint64_t> frame_slots[kMaxSlots / 64];  // a bit per slot whose process has a root table for frames
@@ -230,6 +236,7 @@ struct Slice {
   alignas(4096) PromotedChunk promoted[kPromotedSlots];
   alignas(4096) std::byte errand_data[kErrands][kErrandBytes];
   alignas(4096) ShaperClock shapers[kShapers];
+  alignas(4096) EventCounters q_counters[kQCounters];
   alignas(4096) Steering steering;
   alignas(4096) SrqContext srqs[kMaxSrqs];
   alignas(4096) CqContext cqs[kMaxCqs];

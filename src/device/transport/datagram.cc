@@ -50,6 +50,7 @@ Answer Responder::nothing_posted() {
       qp_.srq < kMaxSrqs ? owner_.slice->srqs[qp_.srq].consumed : qp_.rq_head;
   if (!drop_ && qp_.rx_dropped_at != consumed) return Answer::held;
   qp_.rx_dropped_at = consumed;
+  befell(&EventCounters::out_of_buffer);
   return Answer::none;
 }
 

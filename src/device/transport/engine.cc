@@ -247,6 +247,8 @@ void Engine::Impl::flush_sq(QpContext& qp, Deferred& deferred) {
         .set<prm::ErrCqe::qpn>(qp.qpn)
         .set<prm::ErrCqe::wqe_counter>(wqe.index)
         .set<prm::ErrCqe::opcode>(prm::CqeOpcode::req_err);
+    count(nic_.segment(), slice(), qp, &EventCounters::req_cqe_error);
+    count(nic_.segment(), slice(), qp, &EventCounters::req_cqe_flush_error);
     completer.post(qp.send_cq, cqe, true);
     qp.sq_head = static_cast<std::uint16_t>(qp.sq_head + wqe.blocks);
     qp.sq_done = qp.sq_head;

@@ -43,6 +43,7 @@ Requester::Step Requester::frame() {
   const std::span<const std::byte> whole = std::span(bytes).first(wqe_.length);
   if (engine_.trace)
     engine_.trace->frame(nic_.config().host, nic_.segment().device_index, egress_port(nic_.segment(), qp_), whole);
+  passed_out(egress_port(nic_.segment(), qp_), {1, whole.size()});
   distribute(whole);
   budget_bytes_ -= static_cast<std::int64_t>(wqe_.length);
   finish();
@@ -80,10 +81,12 @@ void Responder::receive_frame(std::span<const std::byte> frame, const FrameHeade
   SharedGuard guard(qp_.rx_lock, me_);
   if (!Nic::in_use(qp_) || qp_.type != QpType::raw_rq) return;
   if (static_cast<QpState>(qp_.state.load(std::memory_order_acquire)) != QpState::rts) return;
+  arrives(1, {1, frame.size()});
+  pass_in();
   ReceiveQueue queue(owner_, qp_, me_, complete_);
   ReceiveWqe wqe;
   if (!queue.current(wqe)) {
-    nic_.segment().ports[0].counters.out_of_buffer.fetch_add(1, std::memory_order_relaxed);
+    befell(&EventCounters::out_of_buffer);
     return;
   }
   const bool strip = headers.vlan && qp_.keep_vlan == 0;

@@ -31,6 +31,7 @@ struct Way {
   std::uint32_t host = 0;
   std::uint8_t device = 0, port = 0;
   bool multicast = false;
+  std::uint8_t egress = 0;     // the port it leaves by; 0: none carries it
   fabric::Address address;
 };
 
@@ -96,7 +97,7 @@ class Engine::Impl {
   NicMap* visit(std::uint32_t host, std::uint8_t device);
   bool find_way(QpContext& qp, QpLocal& local);
   bool resolve(QpContext& qp, QpLocal& local);
-  bool address_from(const Path& path, Way& way);
+  bool address_from(const QpContext& qp, const Path& path, Way& way);
   void for_each_nic(const std::function<void(NicMap&)>& visitor);
   std::string host_name(std::uint32_t host) const;
 

@@ -331,10 +331,13 @@ Requester::Step Requester::take_nak(std::uint8_t syndrome) {
   if ((syndrome >> 5 & 3) == static_cast<unsigned>(prm::AethKind::rnr_nak)) return rnr(syndrome & 0x1f);
   switch (static_cast<prm::NakCode>(syndrome & 0x1f)) {
     case prm::NakCode::psn_sequence_error:
+      befell(&EventCounters::packet_seq_err);
       return lost();
     case prm::NakCode::invalid_request:
+      befell(&EventCounters::req_remote_invalid_request);
       return error(CqeSyndrome::remote_inval_req_err, prm::kVendorSyndromeRemoteInvalidRequest);
     case prm::NakCode::remote_access_error:
+      befell(&EventCounters::req_remote_access_errors);
       return error(CqeSyndrome::remote_access_err, prm::kVendorSyndromeRemoteAccess);
     default:
       return error(CqeSyndrome::remote_op_err, kVendorRemoteOperation);
@@ -359,6 +362,7 @@ Requester::Step Requester::rnr(unsigned code) {
     if (qp_.rnr_left == 0) return error(CqeSyndrome::rnr_retry_exc_err, kVendorRnrRetry);
     --qp_.rnr_left;
   }
+  befell(&EventCounters::rnr_nak_retry_err);
   engine_.arm_timer(qp_, std::uint64_t{kRnrMicroseconds[code]} * 1000, TimerKind::rnr);
   return Step::wait;
 }
@@ -372,6 +376,7 @@ Requester::Step Requester::timer_expired() {
   if (static_cast<TimerKind>(qp_.timer) != TimerKind::transport) return Step::again;
   if (qp_.retries_left != 0) {
     --qp_.retries_left;
+    befell(&EventCounters::local_ack_timeout_err);
     return Step::again;
   }
   if (!have_wqe_ && !begin()) return Step::failed;
@@ -388,6 +393,7 @@ Requester::Step Requester::error(CqeSyndrome syndrome, std::uint8_t vendor) {
       .set<prm::ErrCqe::qpn>(qp_.qpn)
       .set<prm::ErrCqe::wqe_counter>(wqe_.index)
       .set<prm::ErrCqe::opcode>(prm::CqeOpcode::req_err);
+  befell(&EventCounters::req_cqe_error);
   complete_.post(qp_.send_cq, cqe, true);
   qp_.sq_head = static_cast<std::uint16_t>(qp_.sq_head + wqe_.blocks);
   qp_.sq_done = qp_.sq_head;
@@ -407,7 +413,13 @@ Requester::Step Requester::error(CqeSyndrome syndrome, std::uint8_t vendor) {
 // ---- the way out ----
 
 Answer Requester::deliver(const Payload& payload, bool traced) {
-  if (!engine_.resolve(qp_, local_)) return Answer::none;
+  const bool there = engine_.resolve(qp_, local_);
+  Wire wire;
+  if (traced && local_.way != nullptr && local_.way->egress != 0) {
+    wire = wire_of(*local_.way, payload.bytes);
+    passed_out(local_.way->egress, wire);
+  }
+  if (!there) return Answer::none;
   // Somebody who overwrites our lock lets two threads in here: what one has found the other may forget.
   Way* const found = local_.way;
   Peer* const peer = local_.peer;
@@ -418,7 +430,9 @@ Answer Requester::deliver(const Payload& payload, bool traced) {
   if (engine_.trace && traced) [[unlikely]]
     engine_.trace->packet(nic_.config().host, nic_.segment().device_index, egress_port(nic_.segment(), qp_), packet_, payload, 1u << log_mtu());
   Responder responder(*way.nic, *peer, *remote, engine_.me(), deferred_);
+  responder.arrives(way.port, wire);
   const Answer answer = responder.receive(packet_, payload, reply_);
+  if (answer == Answer::packet) passed_in(way.egress, reply_.wire);
   // Data of a READ is traced as it is taken.
   if (engine_.trace && answer == Answer::packet &&
       reply_.packet.opcode != prm::bth_opcode(BthService::rc, BthOperation::rdma_read_response_only)) [[unlikely]]
@@ -476,12 +490,19 @@ Requester::Step Requester::datagram() {
   const Payload payload{&local_memory_, 0, wqe_.length};
   Way way;
   Answer answer = Answer::none;
-  const bool addressed = engine_.address_from(path, way);
+  const bool addressed = engine_.address_from(qp_, path, way);
   const unsigned stat_rate = av.get<prm::UdAdrsVector::static_rate>();
   const bool held = local_.held_ns != 0;  // it left before
   if ((qp_.shaped | stat_rate) != 0 && !held && must_wait(&way, wqe_.length, stat_rate)) return Step::wait;
   if (addressed) {
     packet_.address = &way.address;
+    const Wire wire = wire_of(way, wqe_.length);
+    if (!held) {
+      if (way.multicast)
+        add(nic_.segment().ports[way.egress - 1u].counters.ib_multicast.out, wire.packets, wire.octets);
+      else
+        passed_out(way.egress, wire);
+    }
     if (engine_.trace && !held) [[unlikely]]
       engine_.trace->packet(nic_.config().host, nic_.segment().device_index, egress_port(nic_.segment(), qp_), packet_, payload, 4096);
     if (way.multicast) {
@@ -490,6 +511,7 @@ Requester::Step Requester::datagram() {
       const auto found = way.nic->find_qp(packet_.dest_qpn);
       if (found && way.nic->alive(*found.peer)) {
         Responder responder(*way.nic, *found.peer, *found.context, engine_.me(), deferred_);
+        responder.arrives(way.port, wire);
         if (held && device_clock() - local_.held_ns >= kHoldNs) responder.drop_if_unwanted();
         answer = responder.receive(packet_, payload, reply_);
       }
@@ -507,9 +529,11 @@ Requester::Step Requester::datagram() {
 
 // Every member of the group gets a copy, on every host; the sending QP too, unless it was created not to.
 void Requester::send_multicast(const Payload& payload, const Way& way) {
+  const Wire wire = wire_of(way, payload.bytes);
   const auto deliver_on = [&](NicMap& nic) {
     NicSegment& segment = nic.segment();
     const unsigned top = std::min<unsigned>(segment.multicast_top.load(), kMulticastGroups);
+    bool came = false;
     for (unsigned g = 0; g < top; ++g) {
       const MulticastGroup& group = segment.multicast[g];
       const std::uint32_t count = std::min<std::uint32_t>(group.members.load(std::memory_order_acquire), kMulticastMembers);
@@ -517,6 +541,8 @@ void Requester::send_multicast(const Payload& payload, const Way& way) {
       for (std::uint32_t i = 0; i < count; ++i) {
         const auto found = nic.find_qp(group.qpn[i] & 0xffffff);
         if (!found || (found.context == &qp_ && qp_.block_lb_mc) || !nic.alive(*found.peer)) continue;
+        if (!came) add(segment.ports[0].counters.ib_multicast.in, 1, wire.octets);
+        came = true;
         packet_.dest_qpn = found.context->qpn;
         Responder(nic, *found.peer, *found.context, engine_.me(), deferred_).receive(packet_, payload, reply_);
       }

@@ -4,6 +4,7 @@
 
 #include "device/transport/impl.h"
 #include "device/transport/steering.h"
+#include "fabric/frame.h"
 
 namespace verbena::device {
 
@@ -68,6 +69,18 @@ class Requester {
   bool response_held_back(std::uint32_t leaf, std::uint64_t bytes);
   std::uint64_t shaped_payload(std::uint64_t quantum) const;
   std::uint64_t shaped_quantum() const;
+  // The QP has sent, or got as an answer.
+  static void pass(Traffic& sum, Wire wire) {
+    add_alone(sum.packets, wire.packets);
+    add_alone(sum.octets, wire.octets);
+  }
+  void passed_out(unsigned port, Wire wire) { pass(qp_.requests[(port - 1) % kMaxPorts].out, wire); }
+  void passed_in(unsigned port, Wire wire) { pass(qp_.requests[(port - 1) % kMaxPorts].in, wire); }
+  Wire wire_of(const Way& way, std::uint64_t payload) const {
+    const std::uint32_t packets = npsn(payload);
+    return {packets, fabric::message_bytes(way.address.carrier, packet_.opcode, payload, packets)};
+  }
+  void befell(EventCounter which) { count(nic_.segment(), *self_.slice, qp_, which); }
   std::uint64_t bytes_on_wire(const Way* way, std::uint8_t opcode, std::uint64_t payload) const;
   void trace_answer(fabric::Packet packet, const Payload& payload, TracePart part);
 

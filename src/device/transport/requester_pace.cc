@@ -21,7 +21,7 @@ std::uint64_t Requester::shaped_payload(std::uint64_t quantum) const {
 std::uint64_t Requester::bytes_on_wire(const Way* way, std::uint8_t opcode, std::uint64_t payload) const {
   if (qp_.type == QpType::raw) return payload;
   const auto carrier = way != nullptr ? way->address.carrier : fabric::Carrier::roce_v2_ipv4;
-  return npsn(payload) * fabric::frame_bytes(carrier, opcode, 0) + ((payload + 3) & ~std::uint64_t{3});
+  return fabric::message_bytes(carrier, opcode, payload, npsn(payload));
 }
 
 // The slower of its entry of the packet pacing table and the static rate of the path.

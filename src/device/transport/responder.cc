@@ -6,6 +6,7 @@
 #include "device/memory/transfer.h"
 #include "device/transport/attention.h"
 #include "device/transport/vendor.h"
+#include "fabric/frame.h"
 
 namespace verbena::device {
 
@@ -73,16 +74,45 @@ bool Responder::accepts(const fabric::Packet& packet) {
   }
 }
 
+// Under rx_lock: the packet has come in.
+void Responder::pass_in() {
+  Traffic& in = qp_.responses[(port_ - 1u) % kMaxPorts].in;
+  add_alone(in.packets, wire_.packets);
+  add_alone(in.octets, wire_.octets);
+}
+
+void Responder::pass_out(const fabric::Packet& request, Reply& reply) {
+  reply.wire = {};
+  if (wire_.packets == 0 || request.address == nullptr) return;
+  const std::uint64_t bytes = reply.packet.payload_bytes;
+  const std::uint32_t packets = npsn(bytes);
+  reply.wire = {packets, fabric::message_bytes(request.address->carrier, reply.packet.opcode, bytes, packets)};
+  Traffic& out = qp_.responses[(port_ - 1u) % kMaxPorts].out;
+  add_alone(out.packets, reply.wire.packets);
+  add_alone(out.octets, reply.wire.octets);
+}
+
 Answer Responder::receive(const fabric::Packet& packet, const Payload& payload, Reply& reply) {
   SharedGuard guard(qp_.rx_lock, me_);
-  if (!accepts(packet)) return Answer::none;
+  if (!accepts(packet)) {
+    add(nic_.segment().ports[(port_ - 1u) % kMaxPorts].counters.ib.in, wire_.packets, wire_.octets);
+    return Answer::none;
+  }
   if ((qp_.rx_flags & kRxCommEst) == 0) [[unlikely]] {
     qp_.rx_flags |= kRxCommEst;
     if (static_cast<QpState>(qp_.state.load()) == QpState::rtr)
       complete_.event(prm::EventType::comm_est, 0, qp_.qpn);
   }
-  if (qp_.type == QpType::ud) return receive_datagram(packet, payload);
-  return receive_connected(packet, payload, reply);
+  if (qp_.type == QpType::ud) {
+    const Answer answer = receive_datagram(packet, payload);
+    if (answer != Answer::held) pass_in();
+    return answer;
+  }
+  pass_in();
+  reply.packet.payload_bytes = 0;
+  const Answer answer = receive_connected(packet, payload, reply);
+  if (answer == Answer::packet) pass_out(packet, reply);
+  return answer;
 }
 
 Answer Responder::receive_connected(const fabric::Packet& packet, const Payload& payload, Reply& reply) {
@@ -90,13 +120,16 @@ Answer Responder::receive_connected(const fabric::Packet& packet, const Payload&
   const std::uint32_t ahead = (packet.psn - qp_.epsn) & kPsnMask;
   if (ahead != 0) [[unlikely]] {
     if (qp_.type == QpType::uc) {
+      befell(&EventCounters::out_of_sequence);
       resync(op, packet);
       if (!starts(op)) return Answer::none;
     } else if (ahead < 0x800000) {
+      befell(&EventCounters::out_of_sequence);
       if (qp_.nak_sent) return Answer::none;
       qp_.nak_sent = true;
       return nak(reply, NakCode::psn_sequence_error);
     } else {
+      if (wire_.packets != 0) befell(&EventCounters::duplicate_request);
       return duplicate(op, packet, reply);
     }
   }
@@ -175,6 +208,7 @@ Answer Responder::send(BthOperation op, const fabric::Packet& packet, const Payl
   ReceiveQueue queue(owner_, qp_, me_, complete_);
   ReceiveWqe wqe;
   if (!queue.current(wqe)) {
+    befell(&EventCounters::out_of_buffer);
     if (qp_.type == QpType::rc) return rnr(reply);
     qp_.rx_opcode = kIdle;
     qp_.epsn = (packet.psn + npsn(payload.bytes)) & kPsnMask;
@@ -265,6 +299,9 @@ void Responder::receive_error(const ReceiveWqe& wqe, prm::CqeSyndrome syndrome, 
       .set<prm::ErrCqe::qpn>(qp_.qpn)
       .set<prm::ErrCqe::wqe_counter>(wqe.index)
       .set<prm::ErrCqe::opcode>(prm::CqeOpcode::resp_err);
+  befell(&EventCounters::resp_cqe_error);
+  if (syndrome == prm::CqeSyndrome::wr_flush_err) befell(&EventCounters::resp_cqe_flush_error);
+  if (syndrome == prm::CqeSyndrome::local_length_err) befell(&EventCounters::resp_local_length_error);
   complete_.post(qp_.recv_cq, cqe, true);
   ReceiveQueue(owner_, qp_, me_, complete_).release();
 }
@@ -283,12 +320,14 @@ bool Responder::start_write(const fabric::Packet& packet) {
 
 Answer Responder::write(BthOperation op, const fabric::Packet& packet, const Payload& payload, Reply& reply) {
   if (starts(op) && !qp_.rwe) return not_enabled(reply);
+  if (starts(op)) add_alone(qp_.rx_writes, 1);
   if (starts(op) && !start_write(packet)) return fatal(reply, NakCode::remote_access_error);
   if (payload.bytes > qp_.rx_left || (ends(op) && payload.bytes != qp_.rx_left))
     return fatal(reply, NakCode::invalid_request);
   ReceiveQueue queue(owner_, qp_, me_, complete_);
   ReceiveWqe wqe;
   if (has_imm(op) && !queue.current(wqe)) {
+    befell(&EventCounters::out_of_buffer);
     if (qp_.type == QpType::rc) return rnr(reply);
     note_outcome(packet, npsn(payload.bytes), true);
     return Answer::none;
@@ -319,6 +358,7 @@ Answer Responder::write(BthOperation op, const fabric::Packet& packet, const Pay
 
 Answer Responder::read(const fabric::Packet& packet, Reply& reply) {
   if (!qp_.rre) return not_enabled(reply);
+  add_alone(qp_.rx_reads, 1);
   const KeyUse use{&owner_, qp_.pdn, qp_.qpn, kMkeyRemoteRead};
   if (packet.length > 1u << 31) return fatal(reply, NakCode::invalid_request);
   if (packet.length != 0 &&
@@ -336,6 +376,7 @@ Answer Responder::read(const fabric::Packet& packet, Reply& reply) {
 
 Answer Responder::atomic(BthOperation op, const fabric::Packet& packet, Reply& reply) {
   if (!qp_.rae) return not_enabled(reply);
+  add_alone(qp_.rx_atomics, 1);
   if ((packet.va & 7) != 0) return fatal(reply, NakCode::invalid_request);
   PieceList at;
   const KeyUse use{&owner_, qp_.pdn, qp_.qpn, kMkeyAtomic};
@@ -423,6 +464,7 @@ Answer Responder::rnr(Reply& reply) {
 
 Answer Responder::fatal(Reply& reply, NakCode code) {
   const bool rc = qp_.type == QpType::rc;
+  if (code == NakCode::remote_access_error) befell(&EventCounters::resp_remote_access_errors);
   if (!rc && code == NakCode::remote_access_error) {
     // UC: the message is dropped, nobody is told.
     qp_.rx_opcode = kIdle;

@@ -8,6 +8,7 @@
 
 #include "device/memory/pieces.h"
 #include "device/memory/translate.h"
+#include "device/shared/counters.h"
 #include "device/shared/nic.h"
 #include "device/transport/completion.h"
 #include "device/transport/receive_wqe.h"
@@ -31,8 +32,15 @@ enum class Answer : std::uint8_t {
   source_fault   // the sender's own memory could not be read: its local protection error
 };
 
+// What it was on the wire: frames, and their octets. Zero: it was no packet (what goes on with a message).
+struct Wire {
+  std::uint32_t packets = 0;
+  std::uint64_t octets = 0;
+};
+
 struct Reply {
   fabric::Packet packet;
+  Wire wire;
   PieceList data;  // READ response: where the bytes lie
 };
 
@@ -43,6 +51,12 @@ class Responder {
 
   // Handles one packet; takes and releases rx_lock.
   Answer receive(const fabric::Packet& packet, const Payload& payload, Reply& reply);
+
+  // The port that the next packet comes by (1 and above), and what it is there.
+  void arrives(std::uint8_t port, Wire wire) {
+    port_ = port;
+    wire_ = wire;
+  }
 
   // The link has held the packet for as long as it can: the next receive() drops it if there is still no receive WQE,
   // and until one is consumed later packets are not held.
@@ -100,6 +114,11 @@ class Responder {
   Answer nothing_posted();
   std::uint32_t receive_pd_ = 0;
   bool drop_ = false;
+  std::uint8_t port_ = 1;
+  Wire wire_;
+  void befell(EventCounter which) { count(nic_.segment(), *owner_.slice, qp_, which); }
+  void pass_in();
+  void pass_out(const fabric::Packet& request, Reply& reply);
 };
 
 }  // namespace verbena::device

@@ -65,8 +65,9 @@ void Engine::Impl::for_each_nic(const std::function<void(NicMap&)>& visitor) {
 
 std::string Engine::Impl::host_name(std::uint32_t host) const { return registry_->host_name(host); }
 
-bool Engine::Impl::address_from(const Path& path, Way& way) {
+bool Engine::Impl::address_from(const QpContext& qp, const Path& path, Way& way) {
   const NicSegment& segment = nic_.segment();
+  way.egress = 0;
   const unsigned port = path.port - 1u;
   if (port >= kMaxPorts || port >= segment.ports_count || !carries(segment, port)) return false;
   const GidEntry& source = segment.gids[port][path.sgid_index];
@@ -85,6 +86,7 @@ bool Engine::Impl::address_from(const Path& path, Way& way) {
   a.sl = path.sl;
   a.flow_label = path.flow_label;
   a.udp_sport = path.udp_sport != 0 ? path.udp_sport : fabric::flow_label_to_udp_sport(path.flow_label);
+  way.egress = static_cast<std::uint8_t>(egress_port(segment, qp));
   way.multicast = a.dgid[0] == 0xff;
   way.nic = nullptr;
   if (way.multicast) return true;
@@ -120,7 +122,7 @@ bool Engine::Impl::find_way(QpContext& qp, QpLocal& local) {
     path.udp_sport = fabric::flow_label_to_udp_sport(v & 0xfffff);
   }
   local.peer = nullptr;
-  if (!address_from(path, *local.way)) {
+  if (!address_from(qp, path, *local.way)) {
     local.way->nic = nullptr;
     return false;
   }

@@ -64,6 +64,23 @@ TEST_F(Rc, LargeMessagesTakeSeveralTurns) {
   EXPECT_EQ(qa->context->next_psn, qb->context->epsn);
 }
 
+// Also where the way was known before it went down.
+TEST_F(Rc, APortThatIsDownCarriesNothing) {
+  const auto write = [&] {
+    a->post(*qa, {.opcode = WqeOpcode::rdma_write, .sges = {{ma.p, 8, ma.key}},
+                  .raddr = reinterpret_cast<std::uint64_t>(mb.p), .rkey = mb.key});
+    return a->wait(*ca);
+  };
+  ASSERT_EQ(write().opcode, CqeOpcode::req);
+  EXPECT_TRUE(a->nic->set_port(0, false));
+  const auto failed = write();
+  EXPECT_EQ(failed.opcode, CqeOpcode::req_err);
+  EXPECT_EQ(failed.syndrome, syn(CqeSyndrome::transport_retry_exc_err));
+  EXPECT_FALSE(a->nic->set_port(0, true));
+  connect(*qa, *qb);
+  EXPECT_EQ(write().opcode, CqeOpcode::req);
+}
+
 TEST_F(Rc, AtomicsReturnTheOriginal) {
   auto* word = reinterpret_cast<std::uint64_t*>(mb.p);
   *word = 40;
