@@ -54,6 +54,15 @@ class Process:
     def alive(self):
         return self.popen.poll() is None
 
+    def says(self, text, seconds):
+        """Waits until the process has written that."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and self.alive():
+            if text.encode() in os.pread(self.log.fileno(), 1 << 20, 0):
+                return True
+            time.sleep(0.05)
+        return False
+
     def wait(self, seconds):
         """The end of the process, which is killed if it has not come after `seconds`."""
         code = None

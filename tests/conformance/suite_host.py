@@ -120,8 +120,7 @@ def example_pair(bench, program, path, failing_port=None):
     first = bench.start([str(program)], host="one", env={"EXAMPLE_PORT": port})
     second = bench.start([str(program), "localhost"], host="two", capture=path, env={"EXAMPLE_PORT": port})
     if failing_port:
-        # It waits for that with its messages of before sent.
-        time.sleep(1 * bench.patience)
+        second.says("take port", 30 * bench.patience)  # its messages of before are sent then
         subprocess.run([str(bench.build / "bin" / "verbena"), "port", "--host", "two", "mlx5_0", str(failing_port), "down"],
                        env=bench.env, timeout=30, check=False)
     return first.wait(30 * bench.patience), second.wait(30 * bench.patience)

@@ -20,6 +20,9 @@ std::atomic<const Anchor*> current{nullptr};
 std::atomic<std::uint64_t> first_ns{0}, first_tsc{0};
 std::atomic<unsigned> next{0};
 std::atomic_flag renewing = ATOMIC_FLAG_INIT;
+// A clock that stands still has no multiplier and is never renewed.
+std::atomic<bool> stopped{false};
+Anchor standing[2];
 
 std::uint64_t slow_clock() {
   const std::uint64_t ns = monotonic_ns(), tsc = __rdtsc();
@@ -33,7 +36,7 @@ std::uint64_t slow_clock() {
   a.base_tsc = tsc;
   a.multiplier = static_cast<std::uint64_t>((static_cast<unsigned __int128>(ns - ns0) << 32) / (tsc - tsc0));
   a.renew_tsc = tsc + (static_cast<unsigned __int128>(1'000'000'000) << 32) / (a.multiplier != 0 ? a.multiplier : 1);
-  current.store(&a, std::memory_order_release);
+  if (!stopped.load(std::memory_order_acquire)) current.store(&a, std::memory_order_release);
   renewing.clear(std::memory_order_release);
   return ns;
 }
@@ -44,6 +47,13 @@ std::uint64_t monotonic_ns() {
   timespec t{};
   clock_gettime(CLOCK_MONOTONIC, &t);
   return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+void stop_clock(std::uint64_t ns) {
+  stopped.store(ns != 0, std::memory_order_release);
+  Anchor& a = standing[current.load() == &standing[0] ? 1 : 0];
+  a = {ns, 0, 0, ~std::uint64_t{0}};
+  current.store(ns != 0 ? &a : nullptr, std::memory_order_release);
 }
 
 std::uint64_t device_clock() {

@@ -290,6 +290,8 @@ void Engine::Impl::helper() {
 void Engine::Impl::start_helper() {
   std::lock_guard guard(helper_mutex_);
   if (helper_.joinable() || pid_ != getpid()) return;
+  stop_.store(false);
+  helper_done_.store(false);
   // Signals are for the program's own threads.
   sigset_t all, old;
   sigfillset(&all);
