@@ -155,10 +155,10 @@ void Engine::Impl::look_at_receivers() {
   }
   for (const std::uint32_t index : list) {
     QpContext& qp = slice().qps[index];
-    if (!Nic::in_use(qp)) continue;
     bool ready = false, waiting = false;
     {
       SharedGuard guard(qp.sq_lock, me());
+      if (!Nic::in_use(qp)) continue;  // gone; its place may have another QP at any time
       waiting = qp.deadline_ns != 0 && static_cast<TimerKind>(qp.timer) == TimerKind::rnr;
       ready = waiting && receiver_ready(qp, local(qp));
       if (ready) qp.deadline_ns = 0;
