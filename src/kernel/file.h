@@ -43,7 +43,8 @@ class File {
   // As mmap(2); MAP_FAILED and errno.
   void* mmap(void* addr, std::size_t length, int prot, int flags, std::int64_t offset);
   // Whether `fd` is this open file (a dup of it counts).
-  bool is(int fd) const { return file_id(fd) == id_; }
+  bool is(int fd) const { return is(file_id(fd)); }
+  bool is(const FileId& id) const { return id == id_; }
   // A descriptor for the program; handed out once.
   int take_user_fd();
   // Lets go of a completion channel or event descriptor that is being closed.

@@ -1,6 +1,7 @@
 #include "nic/runtime.h"
 
 #include <dirent.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -102,8 +103,12 @@ bool Runtime::has_other_descriptor(const kernel::File& file) const {
   DIR* dir = opendir("/proc/self/fd");
   if (!dir) return true;  // cannot tell: keep it
   unsigned count = 0;
-  while (dirent* entry = readdir(dir))
-    if (entry->d_name[0] != '.' && file.is(static_cast<int>(std::strtol(entry->d_name, nullptr, 10)))) ++count;
+  while (dirent* entry = readdir(dir)) {
+    // By name: the other threads' descriptors are none of ours to use, not even for fstat().
+    struct stat st {};
+    if (entry->d_name[0] != '.' && fstatat(dirfd(dir), entry->d_name, &st, 0) == 0 && file.is(kernel::FileId{st.st_dev, st.st_ino}))
+      ++count;
+  }
   closedir(dir);
   return count > 1;
 }
