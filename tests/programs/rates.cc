@@ -180,6 +180,14 @@ struct Pair {
   }
 };
 
+// Whether what nothing holds back takes less than so long: a busy machine may be slow at times, but not always.
+template <class Run>
+bool faster_than(double ms, Run&& run) {
+  for (int i = 0; i < 20; ++i)
+    if (run() < ms) return true;
+  return false;
+}
+
 double expected_ms(int frames, std::uint32_t mbit) { return frames * kFrame * 8.0 / (mbit * 1000.0); }
 
 void limits_hold(World* w) {
@@ -194,13 +202,13 @@ void limits_hold(World* w) {
     // Faster, while in use.
     const mlx5dv_sched_attr faster = under(root, 2000);
     CHECK(!mlx5dv_sched_leaf_modify(leaf, &faster));
-    CHECK(pair.run(100) < expected_ms(99, 20));
+    CHECK(faster_than(expected_ms(99, 20), [&] { return pair.run(100); }));
     CHECK(!mlx5dv_modify_qp_sched_elem(pair.a, other, nullptr));
     CHECK(pair.run(100) >= expected_ms(99, 40) - kAheadMs);
     CHECK(!mlx5dv_modify_qp_sched_elem(pair.a, nullptr, nullptr));
-    CHECK(pair.run(100) < expected_ms(99, 40) && !mlx5dv_sched_leaf_destroy(leaf));
+    CHECK(faster_than(expected_ms(99, 40), [&] { return pair.run(100); }) && !mlx5dv_sched_leaf_destroy(leaf));
     // Responses: in the responder's name.
-    CHECK(pair.run(1, IBV_WR_RDMA_READ, 65536) < expected_ms(63, 40));
+    CHECK(faster_than(expected_ms(63, 40), [&] { return pair.run(1, IBV_WR_RDMA_READ, 65536); }));
     CHECK(!mlx5dv_modify_qp_sched_elem(pair.b, nullptr, other));
     CHECK(pair.run(4, IBV_WR_RDMA_READ, 32768) >= 0.95 * expected_ms(127, 40) - kAheadMs);
   }
@@ -244,7 +252,7 @@ void static_rates(World* w) {
   CHECK(slow >= kMessages * 64 * kFrame * 8 / 2.5e6 - kAheadMs);
   CHECK(!reconnect(IBV_RATE_MAX, IBV_MTU_1024) && rate_now() == IBV_RATE_MAX);
   CHECK(!go(pair.a, IBV_QPS_RTS, a, required(IBV_QPT_RC, IBV_QPS_RTS)));
-  CHECK(pair.run(kMessages, IBV_WR_RDMA_WRITE, 65536) < slow);
+  CHECK(faster_than(slow, [&] { return pair.run(kMessages, IBV_WR_RDMA_WRITE, 65536); }));
 }
 
 // The same in the address vector of a datagram.
@@ -371,7 +379,7 @@ void paced_frames(World* w) {
     queue.move(prm::SqState::rdy, prm::SqState::rdy, prm::SqModify::packet_pacing_rate_limit_index, fast->index);
     CHECK(queue.run(100) >= 99 * 0.2 - 1);
     queue.move(prm::SqState::rdy, prm::SqState::rdy, prm::SqModify::packet_pacing_rate_limit_index, 0);
-    CHECK(queue.run(100) < 99 * 0.2);
+    CHECK(faster_than(99 * 0.2, [&] { return queue.run(100); }));
   }
   mlx5dv_pp_free(slow);
   mlx5dv_pp_free(fast);
