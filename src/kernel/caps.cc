@@ -16,6 +16,10 @@ void read_limits(const View& cap, Caps* caps) {
   caps->log_max_qp_sz = cap.template get<C::log_max_qp_sz>();
   caps->log_max_cq = cap.template get<C::log_max_cq>();
   caps->log_max_cq_sz = cap.template get<C::log_max_cq_sz>();
+  caps->log_max_wq_sz = cap.template get<C::log_max_wq_sz>();
+  caps->log_max_rq = cap.template get<C::log_max_rq>();
+  caps->log_max_rqt = cap.template get<C::log_max_rqt>();
+  caps->log_max_rqt_size = cap.template get<C::log_max_rqt_size>();
   caps->log_max_srq = cap.template get<C::log_max_srq>();
   caps->log_max_srq_sz = cap.template get<C::log_max_srq_sz>();
   caps->log_max_mkey = cap.template get<C::log_max_mkey>();
@@ -97,6 +101,15 @@ int query_caps(device::Device& device, const device::Profile& profile, Caps* cap
       caps->max_memic = cap.template get<C::max_memic_size>();
       caps->memic_operations = cap.template get<C::memic_operations>();
       caps->log_max_memic_alignment = cap.template get<C::log_max_memic_addr_alignment>();
+    });
+    if (error) return error;
+  }
+  if (caps->raw_ethernet) {
+    error = query(prm::CapType::ethernet_offloads, [&](auto pages) {
+      using C = prm::PerProtocolNetworkingOffloadCaps;
+      auto cap = pages.template sub<prm::HcaCapUnion::per_protocol_networking_offload_caps>();
+      caps->checksums = cap.template get<C::csum_cap>();
+      caps->strips_vlan = cap.template get<C::vlan_cap>();
     });
     if (error) return error;
   }

@@ -21,7 +21,10 @@ struct Caps {
   std::uint32_t memic_bar_size = 0, max_memic = 0, log_max_memic_alignment = 0, memic_operations = 0;
   // Packet pacing; no entries: the device does not pace.
   std::uint32_t min_rate_kbps = 0, max_rate_kbps = 0, rate_entries = 0;
-  bool rates_of_users = false, rate_bursts = false, raw_ethernet = false;
+  bool rates_of_users = false, rate_bursts = false;
+  // Ethernet offloads
+  bool raw_ethernet = false, checksums = false, strips_vlan = false;
+  unsigned log_max_wq_sz = 0, log_max_rq = 0, log_max_rqt = 0, log_max_rqt_size = 0;
   std::uint32_t stat_rates = 0;  // a bit for each code of ads.stat_rate
   std::uint32_t virtio_pages = 0;  // doorbell pages of virtio queues
   bool memic = false;

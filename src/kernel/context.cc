@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "kernel/command.h"
 #include "kernel/ib.h"
@@ -181,6 +182,27 @@ constexpr WriteCommand kCommands[] = {
 
 std::span<const Method> context_methods() { return kMethods; }
 std::span<const WriteCommand> context_commands() { return kCommands; }
+
+int transport_domain(File& file, std::uint32_t* domain) {
+  auto& known = file.context().transport_domain;
+  if (!known) {
+    Command<prm::AllocTransportDomainIn, prm::AllocTransportDomainOut> command(prm::Opcode::alloc_transport_domain,
+                                                                              file.context().uid);
+    if (int error = command.run(file.device())) return error;
+    known = command.out().get<prm::AllocTransportDomainOut::transport_domain>();
+  }
+  *domain = *known;
+  return 0;
+}
+
+void give_back_transport_domain(File& file) {
+  const auto domain = std::exchange(file.context().transport_domain, std::nullopt);
+  if (!domain) return;
+  using In = prm::DeallocTransportDomainIn;
+  Command<In, prm::CommandOut> command(prm::Opcode::dealloc_transport_domain, file.context().uid);
+  command.in().set<In::transport_domain>(*domain);
+  command.run(file.device());
+}
 
 int create_uctx(File& file, std::uint16_t* uid) {
   Command<prm::CreateUctxIn, prm::CreateUctxOut> create(prm::Opcode::create_uctx);

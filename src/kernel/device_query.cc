@@ -26,6 +26,8 @@ std::uint32_t capability_flags(const Caps& caps) {
                         IB_UVERBS_DEVICE_SYS_IMAGE_GUID | IB_UVERBS_DEVICE_RC_RNR_NAK_GEN;
   if (caps.pkey_violations) flags |= IB_UVERBS_DEVICE_BAD_PKEY_CNTR;
   if (caps.qkey_violations) flags |= IB_UVERBS_DEVICE_BAD_QKEY_CNTR;
+  if (caps.raw_ethernet) flags |= IB_UVERBS_DEVICE_MANAGED_FLOW_STEERING;
+  if (caps.checksums) flags |= IB_UVERBS_DEVICE_RAW_IP_CSUM;
   if (caps.path_migration) flags |= IB_UVERBS_DEVICE_AUTO_PATH_MIG;
   if (caps.xrc) flags |= IB_UVERBS_DEVICE_XRC;
   if (caps.memory_windows)
@@ -86,6 +88,13 @@ int driver_attributes(const Caps& caps, const Udata& driver) {
   if (!driver.out_length) return 0;
   if (driver.out_length < offsetof(mlx5_ib_query_device_resp, tso_caps)) return EINVAL;
   mlx5_ib_query_device_resp response{};
+  if (caps.raw_ethernet) {
+    response.rss_caps.rx_hash_function = MLX5_RX_HASH_FUNC_TOEPLITZ;
+    response.rss_caps.rx_hash_fields_mask = MLX5_RX_HASH_SRC_IPV4 | MLX5_RX_HASH_DST_IPV4 | MLX5_RX_HASH_SRC_IPV6 |
+                                            MLX5_RX_HASH_DST_IPV6 | MLX5_RX_HASH_SRC_PORT_TCP |
+                                            MLX5_RX_HASH_DST_PORT_TCP | MLX5_RX_HASH_SRC_PORT_UDP |
+                                            MLX5_RX_HASH_DST_PORT_UDP;
+  }
   // The queues that can be paced are those of raw packet QPs.
   if (caps.rate_entries && caps.raw_ethernet) {
     response.packet_pacing_caps.qp_rate_limit_min = caps.min_rate_kbps;
@@ -122,6 +131,14 @@ int write_query_device_ex(File& file, WriteCall& call) {
   if (caps.cq_moderation) {
     response.cq_moderation_caps.max_cq_moderation_count = kMaxCqCount;
     response.cq_moderation_caps.max_cq_moderation_period = kMaxCqPeriod;
+  }
+  if (caps.raw_ethernet) {
+    response.rss_caps.supported_qpts = 1u << IB_UVERBS_QPT_RAW_PACKET;
+    response.rss_caps.max_rwq_indirection_tables = 1u << caps.log_max_rqt;
+    response.rss_caps.max_rwq_indirection_table_size = 1u << caps.log_max_rqt_size;
+    response.max_wq_type_rq = 1u << caps.log_max_rq;
+    response.raw_packet_caps = (caps.strips_vlan ? RawPacketCap::cvlan_stripping : 0u) |
+                               (caps.checksums ? RawPacketCap::ip_csum : 0u);
   }
   response.response_length = static_cast<std::uint32_t>(std::min(sizeof response, call.out_length));
   call.write(&response, sizeof response);

@@ -5,6 +5,7 @@
 #include "kernel/devx_mailbox.h"
 #include "kernel/qp.h"
 #include "kernel/srq.h"
+#include "kernel/wq.h"
 #include "prm/cq.h"
 #include "prm/qp.h"
 #include "prm/raw.h"
@@ -68,13 +69,25 @@ int native_create(File& file, Request& request) {
   return 0;
 }
 
+// A raw packet QP is each of its parts.
+bool is_qp(const Qp& qp, const ObjectId& id) {
+  if (!qp.raw) return id == ObjectId{prm::Opcode::create_qp, 0, qp.qpn};
+  const auto is = [&](prm::Opcode kind, std::uint32_t number) { return number && id == ObjectId{kind, 0, number}; };
+  return is(prm::Opcode::create_rq, qp.raw->rqn) || is(prm::Opcode::create_sq, qp.raw->sqn) ||
+         is(prm::Opcode::create_tir, qp.raw->tirn) || is(prm::Opcode::create_tis, qp.raw->tisn);
+}
+
 // Whether `id` is the object behind the handle: one of DEVX, or one that verbs made.
 bool is_object(const Object& object, const ObjectId& id) {
   switch (object.cls) {
     case MLX5_IB_OBJECT_DEVX_OBJ:
       return static_cast<const DevxObject&>(object).id == id;
     case UVERBS_OBJECT_QP:
-      return id == ObjectId{prm::Opcode::create_qp, 0, static_cast<const Qp&>(object).qpn};
+      return is_qp(static_cast<const Qp&>(object), id);
+    case UVERBS_OBJECT_WQ:
+      return id == ObjectId{prm::Opcode::create_rq, 0, static_cast<const Wq&>(object).rqn};
+    case UVERBS_OBJECT_RWQ_IND_TBL:
+      return id == ObjectId{prm::Opcode::create_rqt, 0, static_cast<const IndTable&>(object).rqtn};
     case UVERBS_OBJECT_CQ:
       return id == ObjectId{prm::Opcode::create_cq, 0, static_cast<const Cq&>(object).cqn};
     case UVERBS_OBJECT_SRQ:

@@ -117,6 +117,7 @@ void EventQueue::dispatch(const std::byte* bytes) {
     case EventType::srq_last_wqe:
       return events_.object_event(EventSource::qp, queue_number(), Event::qp_last_wqe_reached);
     case EventType::wq_catas_error:
+      events_.object_event(EventSource::wq, queue_number(), Event::wq_fatal);
       return events_.object_event(EventSource::qp, queue_number(), Event::qp_fatal);
     case EventType::path_mig_failed:
       return events_.object_event(EventSource::qp, queue_number(), Event::path_mig_err);

@@ -35,7 +35,7 @@ struct EventCounts {
   std::uint32_t async = 0;
 };
 
-enum class EventSource : std::uint8_t { cq, qp, srq };
+enum class EventSource : std::uint8_t { cq, qp, srq, wq };
 
 // A DEVX subscription: one event of one object (or of the device), and where it goes.
 struct DevxSubscription {
@@ -80,7 +80,7 @@ class EventRegistry {
   Targets& of(EventSource source) { return targets_[static_cast<unsigned>(source)]; }
 
   std::mutex lock_;
-  Targets targets_[3];
+  Targets targets_[4];
   std::set<std::shared_ptr<EventPipe>> listeners_;
   // By kind of event, number of the object and age: an event finds its subscribers at once.
   using SubscriptionKey = std::pair<std::uint64_t, std::uint64_t>;

@@ -39,7 +39,10 @@ std::uint64_t mapping_offset(std::uint64_t command, std::uint64_t index) {
 constexpr std::uint32_t kHeirHandles = 1u << 20;
 
 // Order in which a dying context's objects go: what stands on others first.
-constexpr std::uint16_t kReleaseOrder[] = {UVERBS_OBJECT_QP, UVERBS_OBJECT_MW, UVERBS_OBJECT_SRQ, UVERBS_OBJECT_CQ,
+constexpr std::uint16_t kReleaseOrder[] = {UVERBS_OBJECT_COUNTERS,
+                                           MLX5_IB_OBJECT_FLOW_MATCHER, UVERBS_OBJECT_QP,
+                                           UVERBS_OBJECT_RWQ_IND_TBL, UVERBS_OBJECT_WQ, UVERBS_OBJECT_MW,
+                                           UVERBS_OBJECT_SRQ, UVERBS_OBJECT_CQ,
                                            UVERBS_OBJECT_AH, UVERBS_OBJECT_MR, UVERBS_OBJECT_DM, MLX5_IB_OBJECT_VAR,
                                            MLX5_IB_OBJECT_DEVX_UMEM,
                                            MLX5_IB_OBJECT_UAR, UVERBS_OBJECT_PD};
@@ -79,6 +82,7 @@ std::shared_ptr<File> File::inherit(std::shared_ptr<Node> node, const File& pare
   file->id_ = parents.id_;
   file->context_ = parents.context_;
   file->context_.uid = 0;
+  file->context_.transport_domain.reset();
   if (parents.context_.uid && create_uctx(*file, &file->context_.uid)) return nullptr;
   file->objects_.start_at(kHeirHandles);
   if (file->context_.ready) file->start_tracking();
@@ -128,6 +132,8 @@ void File::remove(Object* object) {
 void File::release() {
   if (dead()) return;
   std::lock_guard guard(lock_);
+  // Flows lead to DEVX objects and to those of the verbs.
+  for (std::uint32_t handle : objects_.of_class(UVERBS_OBJECT_FLOW)) destroy(objects_.find(handle));
   release_devx();
   for (std::uint16_t cls : kReleaseOrder) {
     for (std::uint32_t handle : objects_.of_class(cls)) {
@@ -138,6 +144,7 @@ void File::release() {
   }
   for (const auto& [id, channel] : devx_events_) node_->events().unsubscribe_channel(channel);
   for (const auto& [id, pipe] : async_) node_->events().remove_listener(pipe);
+  give_back_transport_domain(*this);
   if (context_.uid) destroy_uctx(*this);
   if (track_record_) device().tracker()->remove(track_record_);
   track_record_ = nullptr;

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct UserContext {
   std::uint16_t uid = 0;  // of DEVX objects; 0: none
   std::uint8_t cqe_version = 0;
   std::uint64_t lib_caps = 0;
+  std::optional<std::uint32_t> transport_domain;  // of raw packet queues; none until there are some
   std::uint32_t lag_turn = 0;  // QPs that were given a port of the bond so far
 };
 

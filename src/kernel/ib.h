@@ -77,6 +77,12 @@ struct SrqAttr {
   static constexpr std::uint32_t limit = 1u << 1;
 };
 
+// IB_RAW_PACKET_CAP_*
+struct RawPacketCap {
+  static constexpr std::uint32_t cvlan_stripping = 1u << 0;
+  static constexpr std::uint32_t ip_csum = 1u << 2;
+};
+
 enum class SrqType : std::uint32_t { basic = 0, xrc = 1, tm = 2 };
 enum class MwType : std::uint8_t { type_1 = 1, type_2 = 2 };
 
@@ -101,6 +107,7 @@ enum class Event : std::uint32_t {
   qp_last_wqe_reached = 16,
   client_reregister = 17,
   gid_change = 18,
+  wq_fatal = 19,
 };
 
 inline constexpr std::uint8_t kPortActive = 4;

@@ -66,6 +66,10 @@ std::span<const Method> cq_methods();
 std::span<const Method> qp_methods();
 std::span<const Method> srq_methods();
 std::span<const Method> ah_methods();
+std::span<const Method> wq_methods();
+std::span<const Method> flow_methods();
+std::span<const Method> counters_methods();
+std::span<const Method> flow_matcher_methods();
 std::span<const Method> uar_methods();
 std::span<const Method> dm_methods();
 std::span<const Method> var_methods();
@@ -83,6 +87,8 @@ std::span<const WriteCommand> cq_commands();
 std::span<const WriteCommand> qp_commands();
 std::span<const WriteCommand> srq_commands();
 std::span<const WriteCommand> ah_commands();
+std::span<const WriteCommand> wq_commands();
+std::span<const WriteCommand> flow_commands();
 
 // All of them, for tests that try every one.
 std::vector<std::span<const Method>> method_tables();

@@ -16,6 +16,7 @@
 #include "kernel/bar.h"
 #include "kernel/caps.h"
 #include "kernel/events.h"
+#include "kernel/flow_tables.h"
 #include "kernel/rates.h"
 #include "support/result.h"
 
@@ -69,6 +70,7 @@ class Node {
   BarPages& memic_pages() { return memic_pages_; }
   BarPages& virtio_pages() { return virtio_pages_; }
   RateTable& rates() { return rates_; }
+  FlowTables& flow_tables() { return flow_tables_; }
   // The UAR that the kernel's own rings use.
   std::uint32_t kernel_uar() const { return uar_; }
 
@@ -90,6 +92,7 @@ class Node {
   EventRegistry events_;
   BarPages memic_pages_, virtio_pages_;
   RateTable rates_;
+  FlowTables flow_tables_;
   std::uint32_t uar_ = 0, counter_set_ = 0;
   std::mutex lock_;
   // By interrupt: 0 is the asynchronous one, vector v has v + 1. Never freed while the node lives.

@@ -12,11 +12,11 @@
 #include "kernel/method.h"
 #include "kernel/mr.h"
 #include "kernel/privilege.h"
+#include "kernel/wq.h"
 
 namespace verbena::kernel {
 namespace {
 
-constexpr unsigned kLogWqebb = 6;
 constexpr std::uint32_t kNoBfreg = 1u << 31;
 constexpr std::uint32_t kUserIndexMask = 0xffffff;
 constexpr std::uint32_t kSupportedFlags = IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK | IB_UVERBS_QP_CREATE_SQ_SIG_ALL;
@@ -24,18 +24,6 @@ constexpr std::uint32_t kSupportedFlags = IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LO
 constexpr std::uint32_t kKnownFlags = kSupportedFlags | IB_UVERBS_QP_CREATE_SCATTER_FCS |
                                       IB_UVERBS_QP_CREATE_CVLAN_STRIPPING | IB_UVERBS_QP_CREATE_PCI_WRITE_END_PADDING;
 constexpr std::uint32_t kSourceQpn = 1u << 10;
-
-struct QpParams {
-  std::uint64_t user_handle = 0;
-  QpType type = QpType::rc;
-  std::uint32_t flags = 0;
-  ib_uverbs_qp_cap cap{};
-  Pd* pd = nullptr;
-  Cq* send_cq = nullptr;
-  Cq* recv_cq = nullptr;
-  Srq* srq = nullptr;
-  std::shared_ptr<EventPipe> async;
-};
 
 int check_type(std::uint64_t type, QpType* out) {
   *out = static_cast<QpType>(type);
@@ -45,7 +33,7 @@ int check_type(std::uint64_t type, QpType* out) {
     case IB_UVERBS_QPT_UD:
       return 0;
     case IB_UVERBS_QPT_RAW_PACKET:
-      return may_use_raw_packets() ? EOPNOTSUPP : EPERM;
+      return may_use_raw_packets() ? 0 : EPERM;
     case IB_UVERBS_QPT_XRC_INI:
     case IB_UVERBS_QPT_XRC_TGT:
     case IB_UVERBS_QPT_DRIVER:
@@ -55,26 +43,27 @@ int check_type(std::uint64_t type, QpType* out) {
   }
 }
 
-// Geometry of the two rings in the program's buffer: receive ring first.
-struct Rings {
-  std::uint32_t rq_entries = 0, rq_shift = 0, sq_entries = 0;
-  std::uint64_t bytes() const {
-    return (std::uint64_t{rq_entries} << rq_shift) + (std::uint64_t{sq_entries} << kLogWqebb);
-  }
-};
+// The flags of the two structures: what they are for decides whether the device can do it.
+int check_flags(const Caps& caps, const QpParams& params, std::uint32_t driver_flags) {
+  const bool raw = params.type == QpType::raw_packet;
+  constexpr std::uint32_t self_loopback = MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_UC | MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_MC;
+  constexpr std::uint32_t known = MLX5_QP_FLAG_SCATTER_CQE | MLX5_QP_FLAG_ALLOW_SCATTER_CQE | MLX5_QP_FLAG_BFREG_INDEX |
+                                  MLX5_QP_FLAG_UAR_PAGE_INDEX | MLX5_QP_FLAG_TUNNEL_OFFLOADS;
+  // Asking for scatter to CQE where there is none is ignored; every other unknown wish is refused.
+  if (driver_flags & ~(known | (raw ? self_loopback : 0u))) return EINVAL;
+  if (driver_flags & MLX5_QP_FLAG_TUNNEL_OFFLOADS) return raw ? EOPNOTSUPP : EINVAL;
+  if (driver_flags & MLX5_QP_FLAG_BFREG_INDEX || !(driver_flags & MLX5_QP_FLAG_UAR_PAGE_INDEX)) return EINVAL;
+  const std::uint32_t possible = kSupportedFlags | (raw && caps.strips_vlan ? IB_UVERBS_QP_CREATE_CVLAN_STRIPPING : 0u);
+  if (params.flags & ~possible) return EOPNOTSUPP;
+  return params.flags & IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK && !caps.block_lb_mc ? EOPNOTSUPP : 0;
+}
 
 int check_driver(File& file, const QpParams& params, const Udata& driver, mlx5_ib_create_qp* out) {
   if (driver.in.size() < offsetof(mlx5_ib_create_qp, sq_buf_addr)) return EINVAL;
   if (!driver.tail_is_zero(sizeof *out)) return EOPNOTSUPP;
   *out = driver.read<mlx5_ib_create_qp>();
-  // Asking for scatter to CQE where there is none is ignored; every other unknown wish is refused.
-  constexpr std::uint32_t known = MLX5_QP_FLAG_SCATTER_CQE | MLX5_QP_FLAG_ALLOW_SCATTER_CQE | MLX5_QP_FLAG_BFREG_INDEX |
-                                  MLX5_QP_FLAG_UAR_PAGE_INDEX;
-  if (out->flags & ~known) return EINVAL;
-  if (out->flags & MLX5_QP_FLAG_BFREG_INDEX || !(out->flags & MLX5_QP_FLAG_UAR_PAGE_INDEX)) return EINVAL;
   if (file.context().cqe_version ? out->uidx & ~kUserIndexMask : out->uidx != kUserIndexMask) return EINVAL;
-  if (params.flags & ~kSupportedFlags) return EOPNOTSUPP;
-  return params.flags & IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK && !file.node().caps().block_lb_mc ? EOPNOTSUPP : 0;
+  return check_flags(file.node().caps(), params, out->flags);
 }
 
 int check_rings(const Caps& caps, const QpParams& params, const mlx5_ib_create_qp& request, Rings* rings) {
@@ -132,11 +121,8 @@ void fill_context(const prm::View<prm::Qpc>& qpc, File& file, const QpParams& pa
   if (file.node().caps().scatter_to_cqe) set_scatter_to_cqe(qpc, params, request);
 }
 
-int create_qp(File& file, QpParams& params, const Udata& driver, Qp** out) {
-  mlx5_ib_create_qp request;
-  Rings rings;
-  if (int error = check_driver(file, params, driver, &request)) return error;
-  if (int error = check_rings(file.node().caps(), params, request, &rings)) return error;
+// A QP that is one object of the device.
+int make_qp(File& file, const QpParams& params, const mlx5_ib_create_qp& request, const Rings& rings, Qp& qp) {
   PageRun pages{};
   if (rings.bytes()) {
     if (int error = check_memory(request.buf_addr, rings.bytes(), true)) return error;
@@ -144,37 +130,58 @@ int create_qp(File& file, QpParams& params, const Udata& driver, Qp** out) {
   }
   if (request.db_addr % 8) return EINVAL;
   if (int error = check_memory(request.db_addr, 8, true)) return error;
-
   Command<prm::CreateQpIn, prm::CreateQpOut> command(prm::Opcode::create_qp, file.context().uid,
                                                      pages.count * prm::Pas::size);
   fill_context(command.in().sub<prm::CreateQpIn::qpc>(), file, params, request, rings, pages);
   fill_pages<prm::CreateQpIn::pas>(command.in(), pages);
   if (int error = command.run(file.device())) return error;
+  qp.qpn = command.out().get<prm::CreateQpOut::qpn>();
+  return 0;
+}
 
+int make_with_rings(File& file, QpParams& params, const Udata& driver, Qp& qp) {
+  mlx5_ib_create_qp request;
+  Rings rings;
+  if (int error = check_driver(file, params, driver, &request)) return error;
+  if (int error = check_rings(file.node().caps(), params, request, &rings)) return error;
+  const bool raw = params.type == QpType::raw_packet;
+  if (int error = raw ? make_raw_parts(file, params, request, rings, qp) : make_qp(file, params, request, rings, qp))
+    return error;
+  qp.rq_entries = rings.rq_entries;
+  qp.rq_sge = rings.rq_entries ? (1u << rings.rq_shift) / 16 : 0;
+  if (!raw || rings.sq_entries) qp.doorbell = request.db_addr;
+  if (!rings.rq_entries) params.cap.max_recv_wr = params.cap.max_recv_sge = 0;
+  return 0;
+}
+
+void listen(File& file, const Qp& qp, const QpParams& params) {
+  const EventTarget target{nullptr, params.async, params.user_handle, 0, 0};
+  if (qp.qpn) file.node().events().add(EventSource::qp, qp.qpn, target);
+  if (qp.raw && qp.raw->rqn && qp.raw->rqn != qp.qpn) file.node().events().add(EventSource::qp, qp.raw->rqn, target);
+}
+
+int create_qp(File& file, QpParams& params, const Udata& driver, Qp** out) {
   auto qp = std::make_unique<Qp>();
-  qp->qpn = command.out().get<prm::CreateQpOut::qpn>();
   qp->type = params.type;
+  if (int error = params.table ? make_hash_parts(file, params, driver, *qp) : make_with_rings(file, params, driver, *qp))
+    return error;
   qp->sq_sig_all = params.flags & IB_UVERBS_QP_CREATE_SQ_SIG_ALL;
-  qp->rq_entries = rings.rq_entries;
-  qp->rq_sge = rings.rq_entries ? (1u << rings.rq_shift) / 16 : 0;
   qp->max_inline = params.cap.max_inline_data;
   qp->pd = params.pd;
   qp->send_cq = params.send_cq;
   qp->recv_cq = params.recv_cq;
   qp->srq = params.srq;
-  qp->doorbell = request.db_addr;
-  ++qp->pd->users;
-  ++qp->send_cq->users;
-  ++qp->recv_cq->users;
-  if (qp->srq) ++qp->srq->users;
-  file.node().events().add(EventSource::qp, qp->qpn, {nullptr, params.async, params.user_handle, 0, 0});
-  if (!rings.rq_entries) params.cap.max_recv_wr = params.cap.max_recv_sge = 0;
+  qp->table = params.table;
+  for (Object* under : std::initializer_list<Object*>{qp->pd, qp->send_cq, qp->recv_cq, qp->srq, qp->table})
+    if (under) ++under->users;
+  listen(file, *qp, params);
   mlx5_ib_create_qp_resp response{};
-  response.bfreg_index = kNoBfreg;
+  response.bfreg_index = params.table ? 0 : kNoBfreg;
+  describe_parts(file, *qp, &response);
   driver.write(response);
   *out = qp.get();
   file.objects().add(std::move(qp));
-  file.made_queue(**out);
+  if ((*out)->doorbell) file.made_queue(**out);
   return 0;
 }
 
@@ -202,13 +209,21 @@ int native_create(File& file, Request& request) {
   QpParams params;
   if (int error = check_type(request.value<std::uint64_t>(UVERBS_ATTR_CREATE_QP_TYPE), &params.type)) return error;
   if (request.has(UVERBS_ATTR_CREATE_QP_XRCD_HANDLE)) return EINVAL;
-  // Receive hashing needs work queue objects, which this device does not have.
-  if (request.has(UVERBS_ATTR_CREATE_QP_IND_TABLE_HANDLE)) return ENOENT;
+  params.cap = request.value<ib_uverbs_qp_cap>(UVERBS_ATTR_CREATE_QP_CAP);
   int error = 0;
   auto object = [&](std::uint16_t id, std::uint16_t cls) { return file.find<Object>(request.handle(id), cls, &error); };
-  if (!(params.pd = static_cast<Pd*>(object(UVERBS_ATTR_CREATE_QP_PD_HANDLE, UVERBS_OBJECT_PD))) ||
-      !(params.send_cq = static_cast<Cq*>(object(UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE, UVERBS_OBJECT_CQ))) ||
-      !(params.recv_cq = static_cast<Cq*>(object(UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE, UVERBS_OBJECT_CQ))))
+  if (!(params.pd = static_cast<Pd*>(object(UVERBS_ATTR_CREATE_QP_PD_HANDLE, UVERBS_OBJECT_PD)))) return error;
+  const bool hashes = request.has(UVERBS_ATTR_CREATE_QP_IND_TABLE_HANDLE);
+  if (hashes) {
+    params.table = static_cast<IndTable*>(object(UVERBS_ATTR_CREATE_QP_IND_TABLE_HANDLE, UVERBS_OBJECT_RWQ_IND_TBL));
+    if (!params.table) return error;
+    if (params.cap.max_recv_wr || params.cap.max_recv_sge || request.has(UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE) ||
+        request.has(UVERBS_ATTR_CREATE_QP_SRQ_HANDLE))
+      return EINVAL;
+  }
+  if (!hashes || params.cap.max_send_wr)
+    if (!(params.send_cq = static_cast<Cq*>(object(UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE, UVERBS_OBJECT_CQ)))) return error;
+  if (!hashes && !(params.recv_cq = static_cast<Cq*>(object(UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE, UVERBS_OBJECT_CQ))))
     return error;
   if (request.has(UVERBS_ATTR_CREATE_QP_SRQ_HANDLE) &&
       !(params.srq = static_cast<Srq*>(object(UVERBS_ATTR_CREATE_QP_SRQ_HANDLE, UVERBS_OBJECT_SRQ))))
@@ -217,7 +232,6 @@ int native_create(File& file, Request& request) {
   if (request.has(UVERBS_ATTR_CREATE_QP_SOURCE_QPN)) return may_use_raw_packets() ? EOPNOTSUPP : EPERM;
   if ((error = find_async(file, request, UVERBS_ATTR_CREATE_QP_EVENT_FD, &params.async))) return error;
   params.user_handle = request.value<std::uint64_t>(UVERBS_ATTR_CREATE_QP_USER_HANDLE);
-  params.cap = request.value<ib_uverbs_qp_cap>(UVERBS_ATTR_CREATE_QP_CAP);
   Qp* qp = nullptr;
   if ((error = create_qp(file, params, request.udata(), &qp))) return error;
   request.set_id(UVERBS_ATTR_CREATE_QP_HANDLE, qp->handle);
@@ -251,15 +265,34 @@ int native_destroy(File& file, Request& request) {
 
 // The two forms of CREATE_QP share their fields; an object that is not there is EINVAL.
 template <class Cmd>
-int create_from(File& file, const Cmd& cmd, std::uint32_t flags, const Udata& driver, ib_uverbs_create_qp_resp* out) {
+int find_parts(File& file, const Cmd& cmd, bool hashes, QpParams* params) {
+  int error = 0;
+  if (hashes) {
+    if constexpr (requires { cmd.rwq_ind_tbl_handle; })
+      params->table = file.find<IndTable>(cmd.rwq_ind_tbl_handle, UVERBS_OBJECT_RWQ_IND_TBL, &error);
+    if (!params->table || cmd.max_recv_wr || cmd.max_recv_sge || cmd.is_srq) return EINVAL;
+  }
+  params->pd = file.find<Pd>(cmd.pd_handle, UVERBS_OBJECT_PD, &error);
+  if (!params->pd) return EINVAL;
+  if (!hashes || cmd.max_send_wr) {
+    params->send_cq = file.find<Cq>(cmd.send_cq_handle, UVERBS_OBJECT_CQ, &error);
+    if (!params->send_cq) return EINVAL;
+  }
+  if (!hashes) {
+    params->recv_cq = file.find<Cq>(cmd.recv_cq_handle, UVERBS_OBJECT_CQ, &error);
+    if (!params->recv_cq) return EINVAL;
+  }
+  if (cmd.is_srq) params->srq = file.find<Srq>(cmd.srq_handle, UVERBS_OBJECT_SRQ, &error);
+  return cmd.is_srq && !params->srq ? EINVAL : 0;
+}
+
+template <class Cmd>
+int create_from(File& file, const Cmd& cmd, std::uint32_t flags, bool hashes, const Udata& driver,
+                ib_uverbs_create_qp_resp* out) {
   QpParams params;
   if (int error = check_type(cmd.qp_type, &params.type)) return error;
-  int error = 0;
-  params.pd = file.find<Pd>(cmd.pd_handle, UVERBS_OBJECT_PD, &error);
-  params.send_cq = file.find<Cq>(cmd.send_cq_handle, UVERBS_OBJECT_CQ, &error);
-  params.recv_cq = file.find<Cq>(cmd.recv_cq_handle, UVERBS_OBJECT_CQ, &error);
-  if (cmd.is_srq) params.srq = file.find<Srq>(cmd.srq_handle, UVERBS_OBJECT_SRQ, &error);
-  if (!params.pd || !params.send_cq || !params.recv_cq || (cmd.is_srq && !params.srq)) return EINVAL;
+  int error = find_parts(file, cmd, hashes, &params);
+  if (error) return error;
   params.flags = flags | (cmd.sq_sig_all ? std::uint32_t{IB_UVERBS_QP_CREATE_SQ_SIG_ALL} : 0u);
   params.user_handle = cmd.user_handle;
   params.cap = {cmd.max_send_wr, cmd.max_recv_wr, cmd.max_send_sge, cmd.max_recv_sge, cmd.max_inline_data};
@@ -278,7 +311,7 @@ int create_from(File& file, const Cmd& cmd, std::uint32_t flags, const Udata& dr
 
 int write_create(File& file, WriteCall& call) {
   ib_uverbs_create_qp_resp response{};
-  if (int error = create_from(file, call.read<ib_uverbs_create_qp>(), 0, call.driver, &response)) return error;
+  if (int error = create_from(file, call.read<ib_uverbs_create_qp>(), 0, false, call.driver, &response)) return error;
   call.write(&response, sizeof response);
   return 0;
 }
@@ -287,11 +320,11 @@ int write_create_ex(File& file, WriteCall& call) {
   const auto cmd = call.read<ib_uverbs_ex_create_qp>();
   if (!call.tail_is_zero(sizeof cmd)) return EOPNOTSUPP;
   if (cmd.comp_mask & ~std::uint32_t{IB_UVERBS_CREATE_QP_SUP_COMP_MASK} || cmd.reserved) return EINVAL;
-  if (cmd.comp_mask & IB_UVERBS_CREATE_QP_MASK_IND_TABLE) return EINVAL;
+  const bool hashes = cmd.comp_mask & IB_UVERBS_CREATE_QP_MASK_IND_TABLE;
   if (cmd.create_flags & kSourceQpn) return may_use_raw_packets() ? EOPNOTSUPP : EPERM;
   if (cmd.create_flags & ~kKnownFlags) return EINVAL;
   ib_uverbs_ex_create_qp_resp response{};
-  if (int error = create_from(file, cmd, cmd.create_flags, call.driver, &response.base)) return error;
+  if (int error = create_from(file, cmd, cmd.create_flags, hashes, call.driver, &response.base)) return error;
   response.response_length = static_cast<std::uint32_t>(std::min(sizeof response, call.out_length));
   call.write(&response, sizeof response);
   return 0;
@@ -335,17 +368,21 @@ int Qp::destroy(File& file) {
   // Only a dying context comes here with groups left; a program must detach first.
   for (const auto& gid : groups) detach_group(file, *this, gid);
   groups.clear();
-  if (state != QpState::reset)
-    if (int error = reset_qp(file, *this)) return error;
-  Command<prm::DestroyQpIn, prm::DestroyQpOut> command(prm::Opcode::destroy_qp, file.context().uid);
-  command.in().set<prm::DestroyQpIn::qpn>(qpn);
-  if (int error = command.run(file.device())) return error;
+  if (raw) {
+    if (int error = destroy_raw_parts(file, *this)) return error;
+  } else {
+    if (state != QpState::reset)
+      if (int error = reset_qp(file, *this)) return error;
+    Command<prm::DestroyQpIn, prm::DestroyQpOut> command(prm::Opcode::destroy_qp, file.context().uid);
+    command.in().set<prm::DestroyQpIn::qpn>(qpn);
+    if (int error = command.run(file.device())) return error;
+  }
   file.node().drain_events();
   reported = file.node().events().remove(EventSource::qp, qpn);
-  --pd->users;
-  --send_cq->users;
-  --recv_cq->users;
-  if (srq) --srq->users;
+  // Events of both halves have one handle: what the first took back counts for the second.
+  if (raw && raw->rqn && raw->rqn != qpn) reported.async += file.node().events().remove(EventSource::qp, raw->rqn).async;
+  for (Object* under : std::initializer_list<Object*>{pd, send_cq, recv_cq, srq, table})
+    if (under) --under->users;
   return 0;
 }
 

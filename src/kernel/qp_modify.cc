@@ -201,11 +201,18 @@ int check_driver(const Udata& driver) {
   return 0;  // ECE options are a hint that this device has no use for
 }
 
-int modify_qp(File& file, const ib_uverbs_modify_qp& cmd, const Udata& driver) {
+// A rate limit comes with the extended command; its bursts with the driver's part.
+RateRequest rate_request(std::uint32_t kbps, const Udata& driver) {
+  const auto request = driver.read<mlx5_ib_modify_qp>();
+  return {kbps, request.burst_info.max_burst_sz, request.burst_info.typical_pkt_sz};
+}
+
+int modify_qp(File& file, const ib_uverbs_modify_qp& cmd, const Udata& driver, std::uint32_t rate_limit = 0) {
   int error = 0;
   Qp* qp = file.find<Qp>(cmd.qp_handle, UVERBS_OBJECT_QP, &error);
   if (!qp) return EINVAL;
   if ((error = check_ports(*qp, cmd)) || (error = check_driver(driver))) return error;
+  if (qp->table) return ENOSYS;  // it only hashes: there is nothing to move
   const QpState current = cmd.attr_mask & A::cur_state ? static_cast<QpState>(cmd.cur_qp_state) : qp->state;
   const QpState next = cmd.attr_mask & A::state ? static_cast<QpState>(cmd.qp_state) : current;
   if (!modify_is_ok(current, next, qp->type, cmd.attr_mask)) return EINVAL;
@@ -213,7 +220,13 @@ int modify_qp(File& file, const ib_uverbs_modify_qp& cmd, const Udata& driver) {
   if (current == QpState::reset && next == QpState::reset) return 0;
   const std::optional<Edge> edge = edge_of(current, next);
   if (!edge) return EINVAL;
-  if ((error = run_edge(file, *qp, *edge, cmd))) return error;
+  if (qp->raw) {
+    const RateRequest rate = rate_request(rate_limit, driver);
+    error = modify_raw_parts(file, *qp, current, next, cmd.attr_mask & A::rate_limit ? &rate : nullptr);
+  } else {
+    error = run_edge(file, *qp, *edge, cmd);
+  }
+  if (error) return error;
   remember(*qp, next, cmd);
   if (driver.out_length >= sizeof(std::uint32_t)) {
     mlx5_ib_modify_qp_resp response{};
@@ -243,8 +256,7 @@ int write_modify_qp_ex(File& file, WriteCall& call) {
   const auto cmd = call.read<ib_uverbs_ex_modify_qp>();
   if (!call.tail_is_zero(sizeof cmd)) return EOPNOTSUPP;
   if (cmd.base.attr_mask & ~(A::legacy | A::rate_limit)) return EOPNOTSUPP;
-  // A rate limit is for raw packet queues.
-  if (int error = modify_qp(file, cmd.base, call.driver)) return error;
+  if (int error = modify_qp(file, cmd.base, call.driver, cmd.rate_limit)) return error;
   ib_uverbs_ex_modify_qp_resp response{};
   response.response_length = static_cast<std::uint32_t>(std::min(sizeof response, call.out_length));
   call.write(&response, sizeof response);

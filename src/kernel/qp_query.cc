@@ -29,11 +29,31 @@ std::uint8_t verbs_migration(prm::PathMigrationState state) {
   return state == prm::PathMigrationState::rearm ? rearm : migrated;
 }
 
+namespace {
+
+// Of a raw packet QP: its queues know of none of the rest.
+int query_raw(File& file, Qp& qp, WriteCall& call) {
+  if (int error = query_raw_state(file, qp)) return error;
+  ib_uverbs_query_qp_resp r{};
+  r.qp_state = r.cur_qp_state = static_cast<std::uint8_t>(qp.state);
+  r.max_recv_wr = qp.rq_entries;
+  r.max_recv_sge = qp.rq_sge;
+  r.max_inline_data = qp.max_inline;
+  r.port_num = 1;
+  r.sq_sig_all = qp.sq_sig_all;
+  call.write(&r, sizeof r);
+  return 0;
+}
+
+}  // namespace
+
 int write_query_qp(File& file, WriteCall& call) {
   using prm::Qpc;
   int error = 0;
   Qp* qp = file.find<Qp>(call.read<ib_uverbs_query_qp>().qp_handle, UVERBS_OBJECT_QP, &error);
   if (!qp) return EINVAL;
+  if (qp->table) return ENOSYS;
+  if (qp->raw) return query_raw(file, *qp, call);
   Command<prm::QueryQpIn, prm::QueryQpOut> command(prm::Opcode::query_qp);
   command.in().set<prm::QueryQpIn::qpn>(qp->qpn);
   if ((error = command.run(file.device()))) return error;

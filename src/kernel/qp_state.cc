@@ -8,17 +8,18 @@ using A = QpAttr;
 struct Masks {
   std::uint32_t required, optional;
 };
-// RC, UC and UD are the types this device has.
+// RC, UC, UD and raw packets are the types this device has.
 struct Transition {
   QpState from, to;
-  Masks rc, uc, ud;
+  Masks rc, uc, ud, raw = {0, 0};
 };
 
 constexpr Transition kTransitions[] = {
     {QpState::reset, QpState::init,
      {A::pkey_index | A::port | A::access_flags, 0},
      {A::pkey_index | A::port | A::access_flags, 0},
-     {A::pkey_index | A::port | A::qkey, 0}},
+     {A::pkey_index | A::port | A::qkey, 0},
+     {A::port, 0}},
     {QpState::init, QpState::init,
      {0, A::pkey_index | A::port | A::access_flags},
      {0, A::pkey_index | A::port | A::access_flags},
@@ -32,11 +33,13 @@ constexpr Transition kTransitions[] = {
      {A::timeout | A::retry_cnt | A::rnr_retry | A::sq_psn | A::max_qp_rd_atomic,
       A::cur_state | A::alt_path | A::access_flags | A::min_rnr_timer | A::path_mig_state},
      {A::sq_psn, A::cur_state | A::alt_path | A::access_flags | A::path_mig_state},
-     {A::sq_psn, A::cur_state | A::qkey}},
+     {A::sq_psn, A::cur_state | A::qkey},
+     {0, A::rate_limit}},
     {QpState::rts, QpState::rts,
      {0, A::cur_state | A::access_flags | A::alt_path | A::path_mig_state | A::min_rnr_timer},
      {0, A::cur_state | A::access_flags | A::alt_path | A::path_mig_state},
-     {0, A::cur_state | A::qkey}},
+     {0, A::cur_state | A::qkey},
+     {0, A::rate_limit}},
     {QpState::rts, QpState::sqd, {0, A::en_sqd_async_notify}, {0, A::en_sqd_async_notify}, {0, A::en_sqd_async_notify}},
     {QpState::sqd, QpState::rts,
      {0, A::cur_state | A::alt_path | A::access_flags | A::min_rnr_timer | A::path_mig_state},
@@ -68,6 +71,7 @@ bool modify_is_ok(QpState current, QpState next, QpType type, std::uint32_t mask
       case QpType::rc: return fits(t.rc, mask);
       case QpType::uc: return fits(t.uc, mask);
       case QpType::ud: return fits(t.ud, mask);
+      case QpType::raw_packet: return fits(t.raw, mask);
       default: return false;
     }
   }

@@ -14,6 +14,7 @@ namespace verbena::mlx5 {
 namespace {
 
 constexpr std::uint32_t kNothingPending = 0;
+constexpr std::uint8_t kEthInlineHead = 18;  // addresses, VLAN tag, type
 constexpr std::uint8_t kCqeVersion1 = 1;  // CQEs carry the user index
 
 void free_context(verbs::Context* base) {
@@ -84,6 +85,17 @@ constexpr verbs::Ops kOps = {
     .detach_mcast = detach_mcast,
     .create_ah = create_ah,
     .destroy_ah = destroy_ah,
+    .create_wq = create_wq,
+    .modify_wq = modify_wq,
+    .destroy_wq = destroy_wq,
+    .create_rwq_ind_table = create_rwq_ind_table,
+    .destroy_rwq_ind_table = destroy_rwq_ind_table,
+    .create_flow = create_flow,
+    .destroy_flow = destroy_flow,
+    .create_counters = create_counters,
+    .destroy_counters = destroy_counters,
+    .read_counters = read_counters,
+    .attach_counters_point_flow = attach_counters_point_flow,
 };
 
 Context* make_context(verbs::Device* device, int cmd_fd) {
@@ -140,6 +152,8 @@ int set_up(Context* context, bool imported) {
   context->ece = !!(caps.comp_mask & MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_ECE);
   context->sqd2rts = !!(caps.comp_mask & MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_SQD2RTS);
   context->real_time_ts = !!(caps.comp_mask & MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_REAL_TIME_TS);
+  // A kernel that does not say is one whose devices need the head of every frame in its WQE.
+  context->eth_inline = caps.eth_min_inline == MLX5_USER_INLINE_MODE_NONE ? 0 : kEthInlineHead;
   context->static_uars = caps.tot_bfregs != 0;
   if (!context->qps.init()) return errno;
   if (context->static_uars) {

@@ -28,6 +28,7 @@ inline int consume(Cq* cq, const mlx5_cqe64* cqe) {
   }
   if (__builtin_expect(opcode <= MLX5_CQE_RESP_SEND_INV, 1)) {
     ex->wr_id = retire_receive(qp, cqe);
+    cq->last_qp = qp;
     return 0;
   }
   if (opcode != MLX5_CQE_REQ_ERR && opcode != MLX5_CQE_RESP_ERR) return kCorrupt;
@@ -102,7 +103,8 @@ ibv_wc_opcode read_opcode(ibv_cq_ex* ex) {
 }
 
 unsigned read_wc_flags(ibv_cq_ex* ex) {
-  const mlx5_cqe64* cqe = cq_of_ex(ex)->cqe;
+  const Cq* cq = cq_of_ex(ex);
+  const mlx5_cqe64* cqe = cq->cqe;
   unsigned flags = (be(cqe->flags_rqpn) >> 28) & 3 ? IBV_WC_GRH : 0;
   switch (cqe->op_own >> 4) {
     case MLX5_CQE_RESP_WR_IMM:
@@ -111,6 +113,9 @@ unsigned read_wc_flags(ibv_cq_ex* ex) {
       break;
     case MLX5_CQE_RESP_SEND_INV:
       flags |= IBV_WC_WITH_INV;
+      break;
+    case MLX5_CQE_RESP_SEND:
+      if (cq->last_qp->rx_checksums) flags |= checksum_flag(cqe);
       break;
   }
   return flags;

@@ -53,6 +53,13 @@ inline void update_ci(Cq* cq) { __atomic_store_n(&cq->dbrec[0], be(cq->ci & 0xff
 
 inline Qp* find_qp(const Cq* cq, const mlx5_cqe64* cqe) { return cq->qps[be(cqe->srqn_uidx) & 0xffffff]; }
 
+// IBV_WC_IP_CSUM_OK where the device found the checksums of an IPv4 packet right.
+inline unsigned checksum_flag(const mlx5_cqe64* cqe) {
+  constexpr std::uint8_t kBoth = MLX5_CQE_L3_OK | MLX5_CQE_L4_OK;
+  const bool ipv4 = (cqe->l4_hdr_type_etc >> 2 & 3) == MLX5_CQE_L3_HDR_TYPE_IPV4;
+  return ipv4 && (cqe->hds_ip_ext & kBoth) == kBoth ? IBV_WC_IP_CSUM_OK : 0;
+}
+
 // First byte of sop_drop_qpn: the opcode of the completed send.
 inline std::uint32_t send_opcode(const mlx5_cqe64* cqe) {
   return reinterpret_cast<const std::uint8_t*>(&cqe->sop_drop_qpn)[0] & 63;

@@ -83,6 +83,23 @@ int query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, std::uint32_t flags);
 int attach_mcast(ibv_qp*, const ibv_gid*, std::uint16_t lid);
 int detach_mcast(ibv_qp*, const ibv_gid*, std::uint16_t lid);
 
+// wq.cc
+ibv_wq* create_wq(ibv_context*, ibv_wq_init_attr*);
+ibv_wq* create_wq(Context*, ibv_wq_init_attr*, const mlx5dv_wq_init_attr*);
+int modify_wq(ibv_wq*, ibv_wq_attr*);
+int destroy_wq(ibv_wq*);
+int post_wq_recv(ibv_wq*, ibv_recv_wr*, ibv_recv_wr** bad);
+ibv_rwq_ind_table* create_rwq_ind_table(ibv_context*, ibv_rwq_ind_table_init_attr*);
+int destroy_rwq_ind_table(ibv_rwq_ind_table*);
+
+// flow.cc
+ibv_flow* create_flow(ibv_qp*, ibv_flow_attr*);
+int destroy_flow(ibv_flow*);
+ibv_counters* create_counters(ibv_context*, ibv_counters_init_attr*);
+int destroy_counters(ibv_counters*);
+int read_counters(ibv_counters*, std::uint64_t*, std::uint32_t count, std::uint32_t flags);
+int attach_counters_point_flow(ibv_counters*, ibv_counter_attach_attr*, ibv_flow*);
+
 // ah.cc
 ibv_ah* create_ah(ibv_pd*, ibv_ah_attr*);
 int destroy_ah(ibv_ah*);

@@ -28,6 +28,7 @@ inline void fill_recv(const mlx5_cqe64* cqe, std::uint8_t cqe_opcode, Qp* qp, ib
   wc->byte_len = be(cqe->byte_cnt);
   const std::uint32_t flags_rqpn = be(cqe->flags_rqpn);
   unsigned flags = (flags_rqpn >> 28) & 3 ? IBV_WC_GRH : 0;
+  if (__builtin_expect(qp->rx_checksums, 0)) flags |= checksum_flag(cqe);
   wc->opcode = IBV_WC_RECV;
   if (cqe_opcode != MLX5_CQE_RESP_SEND) {
     if (cqe_opcode == MLX5_CQE_RESP_SEND_INV) {

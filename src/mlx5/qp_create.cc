@@ -16,11 +16,13 @@ namespace verbena::mlx5 {
 
 int post_connected(Qp* qp, ibv_send_wr* wr, ibv_send_wr** bad);
 int post_datagram(Qp* qp, ibv_send_wr* wr, ibv_send_wr** bad);
+int post_frames(Qp* qp, ibv_send_wr* wr, ibv_send_wr** bad);
 
 namespace {
 
 constexpr std::uint32_t kAttrMask =
-    IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_MAX_TSO_HEADER | IBV_QP_INIT_ATTR_IND_TABLE |
+    IBV_QP_INIT_ATTR_RX_HASH | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 constexpr std::uint64_t kVendorMask = MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS | MLX5DV_QP_INIT_ATTR_MASK_DC |
                                       MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS | MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS;
 constexpr std::uint32_t kVendorFlags = MLX5DV_QP_CREATE_TUNNEL_OFFLOADS | MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC |
@@ -39,6 +41,8 @@ const char* huge_key(ibv_qp_type type) {
       return "HUGE_UC";
     case IBV_QPT_UD:
       return "HUGE_UD";
+    case IBV_QPT_RAW_PACKET:
+      return "HUGE_RAW_ETH";
     default:
       return "HUGE_NA";
   }
@@ -69,15 +73,17 @@ int check(const ibv_qp_init_attr_ex& attr) {
     case IBV_QPT_RC:
     case IBV_QPT_UC:
     case IBV_QPT_UD:
+    case IBV_QPT_RAW_PACKET:
       break;
     case IBV_QPT_DRIVER:
-    case IBV_QPT_RAW_PACKET:
     case IBV_QPT_XRC_SEND:
     case IBV_QPT_XRC_RECV:
       return EOPNOTSUPP;
     default:
       return EINVAL;
   }
+  if (attr.comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER && attr.qp_type != IBV_QPT_RAW_PACKET) return EINVAL;
+  if (attr.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS && attr.comp_mask & IBV_QP_INIT_ATTR_RX_HASH) return EINVAL;
   // The rest of the flags is for the kernel to judge.
   const bool flags = attr.comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS;
   return flags && attr.create_flags & IBV_QP_CREATE_SOURCE_QPN ? EOPNOTSUPP : 0;
@@ -91,18 +97,21 @@ std::size_t custom_alignment(const QpSize& size) {
 
 // Rings, bookkeeping and the doorbell record.
 int allocate_rings(Context* context, const ibv_qp_init_attr_ex& attr, const QpSize& size, Qp* qp) {
-  const std::size_t bytes = size.recv_bytes() + size.send_bytes();
-  const BufferRequest request{bytes, custom_alignment(size), MLX5DV_RES_TYPE_QP, "QP",
-                              environment::huge(huge_key(attr.qp_type))};
-  if (!allocate(context, attr.pd, request, &qp->buffer)) return errno ? errno : ENOMEM;
+  // Frames are sent from a ring of its own, other QPs have one buffer, receive ring first.
+  const std::size_t bytes = size.recv_bytes() + (qp->frames ? 0 : size.send_bytes());
+  const std::size_t alignment = qp->frames ? kPage : custom_alignment(size);
+  const bool huge = environment::huge(huge_key(attr.qp_type));
+  const BufferRequest request{bytes, alignment, MLX5DV_RES_TYPE_QP, "QP", huge};
+  if ((bytes || !qp->frames) && !allocate(context, attr.pd, request, &qp->buffer)) return errno ? errno : ENOMEM;
+  const BufferRequest sends{size.send_bytes(), alignment, MLX5DV_RES_TYPE_QP, "QP", huge};
+  if (qp->frames && sends.size && !allocate(context, attr.pd, sends, &qp->send_buffer)) return errno ? errno : ENOMEM;
   if (!allocate(context, attr.pd, &qp->db)) return errno ? errno : ENOMEM;
   SendQueue& sq = qp->sq;
   RecvQueue& rq = qp->rq;
   sq.entries = new (std::nothrow) SendEntry[std::max(size.send_blocks, 1u)]();
   rq.wr_ids = new (std::nothrow) std::uint64_t[std::max(size.recv_count, 1u)]();
   if (!sq.entries || !rq.wr_ids) return ENOMEM;
-  sq.offset = static_cast<std::uint32_t>(size.recv_bytes());
-  sq.start = qp->buffer.data + sq.offset;
+  sq.start = qp->frames ? qp->send_buffer.data : qp->buffer.data + size.recv_bytes();
   sq.end = sq.start + size.send_bytes();
   sq.blocks = size.send_blocks;
   sq.mask = size.send_blocks ? size.send_blocks - 1 : 0;
@@ -115,7 +124,7 @@ int allocate_rings(Context* context, const ibv_qp_init_attr_ex& attr, const QpSi
   rq.mask = size.recv_count ? size.recv_count - 1 : 0;
   rq.shift = size.recv_shift;
   rq.max_sge = size.max_recv_sge;
-  rq.dbrec = &qp->db.words[MLX5_RCV_DBR];
+  rq.dbrec = qp->frames ? &qp->held_dbrec : &qp->db.words[MLX5_RCV_DBR];
   return 0;
 }
 
@@ -124,6 +133,7 @@ void discard(Context* context, Qp* qp) {
   give_qp_uar(context, qp->own_uar);
   release(context, &qp->db);
   release(context, &qp->buffer);
+  release(context, &qp->send_buffer);
   delete[] qp->sq.entries;
   delete[] qp->rq.wr_ids;
   delete qp;
@@ -145,6 +155,7 @@ int create_in_kernel(Context* context, ibv_qp_init_attr_ex* attr, std::uint32_t 
   mlx5_ib_create_qp request = {};
   mlx5_ib_create_qp_resp response = {};
   request.buf_addr = reinterpret_cast<std::uintptr_t>(qp->buffer.data);
+  if (qp->frames) request.sq_buf_addr = reinterpret_cast<std::uintptr_t>(qp->send_buffer.data);
   request.db_addr = reinterpret_cast<std::uintptr_t>(qp->db.words);
   request.sq_wqe_count = size.send_blocks;
   request.rq_wqe_count = size.recv_count;
@@ -159,6 +170,7 @@ int create_in_kernel(Context* context, ibv_qp_init_attr_ex* attr, std::uint32_t 
   const verbs::Udata udata{&request, sizeof request, &response, sizeof response};
   if (int error = verbena_cmd_create_qp(context->ibv(), &qp->verbs, attr, &udata)) return error;
   qp->ece_got = response.ece_options;
+  qp->parts = response;
   if (!qp->sq.uar && response.bfreg_index < context->static_regs.size())
     qp->sq.uar = &context->static_regs[response.bfreg_index];
   return 0;
@@ -168,7 +180,7 @@ void connect_data_path(Context* context, const ibv_qp_init_attr_ex& attr, Qp* qp
   qp->sq.qpn_field = qp->verbs.qp.qp_num << 8;
   qp->sq.signal_bits = attr.sq_sig_all ? kCqUpdate : 0;
   qp->srq = attr.srq ? srq_of(attr.srq) : nullptr;
-  qp->post_send = attr.qp_type == IBV_QPT_UD ? post_datagram : post_connected;
+  qp->post_send = qp->frames ? post_frames : attr.qp_type == IBV_QPT_UD ? post_datagram : post_connected;
   const uverbs::Backend* backend = context->backend;
   if (backend->sq_token && backend->ring_sq) {
     qp->sq.ring_token = backend->sq_token(context->ibv()->cmd_fd, qp->verbs.qp.qp_num);
@@ -177,12 +189,39 @@ void connect_data_path(Context* context, const ibv_qp_init_attr_ex& attr, Qp* qp
   set_operational(qp, IBV_QPS_RESET);
 }
 
+// A QP that receives by hashing over a table: a TIR, and no queues.
+Qp* create_hashing(Context* context, ibv_qp_init_attr_ex* attr, std::uint32_t flags) {
+  mlx5_ib_create_qp_rss request = {};
+  mlx5_ib_create_qp_resp response = {};
+  const ibv_rx_hash_conf& hash = attr->rx_hash_conf;
+  if (hash.rx_hash_key_len > sizeof request.rx_hash_key) return fail_null(EINVAL);
+  request.rx_hash_fields_mask = hash.rx_hash_fields_mask;
+  request.rx_hash_function = hash.rx_hash_function;
+  request.rx_key_len = hash.rx_hash_key_len;
+  request.flags = flags;
+  if (hash.rx_hash_key_len) std::memcpy(request.rx_hash_key, hash.rx_hash_key, hash.rx_hash_key_len);
+  auto* qp = new (std::nothrow) Qp();
+  if (!qp) return fail_null(ENOMEM);
+  const verbs::Udata udata{&request, sizeof request, &response, sizeof response};
+  if (int error = verbena_cmd_create_qp(context->ibv(), &qp->verbs, attr, &udata)) {
+    delete qp;
+    return fail_null(error);
+  }
+  qp->uidx = UidxTable<Qp>::kNone;
+  qp->frames = qp->hashes = true;
+  qp->parts = response;
+  qp->post_send = post_frames;
+  if (parent_domain_of(attr->pd)) pd_of(attr->pd)->users.fetch_add(1);
+  return qp;
+}
+
 }  // namespace
 
 Qp* create_qp(Context* context, ibv_qp_init_attr_ex* attr, const mlx5dv_qp_init_attr* vendor) {
   std::uint32_t flags = 0;  // results are never scattered into CQEs
   int error = check(*attr);
   if (!error && vendor) error = vendor_flags(*vendor, &flags);
+  if (!error && attr->comp_mask & IBV_QP_INIT_ATTR_RX_HASH) return create_hashing(context, attr, flags);
   QpSize size;
   const auto& caps = context->caps;
   if (!error)
@@ -194,6 +233,8 @@ Qp* create_qp(Context* context, ibv_qp_init_attr_ex* attr, const mlx5dv_qp_init_
   if (!qp) return fail_null(ENOMEM);
   qp->uidx = UidxTable<Qp>::kNone;
   qp->atomics = context->atomic_cap != IBV_ATOMIC_NONE;
+  qp->frames = attr->qp_type == IBV_QPT_RAW_PACKET;
+  qp->eth_inline = context->eth_inline;
   const bool extended = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
   const std::uint64_t vendor_ops =
       vendor && (vendor->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS) ? vendor->send_ops_flags : 0;

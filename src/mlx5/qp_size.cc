@@ -26,7 +26,8 @@ constexpr std::uint64_t align(std::uint64_t value, std::uint64_t to) { return (v
 
 // The largest fixed part of the WQEs this QP may post.
 std::uint32_t overhead(const ibv_qp_init_attr_ex& attr, const mlx5dv_qp_init_attr* vendor) {
-  std::uint64_t ops = attr.qp_type == IBV_QPT_UD ? std::uint64_t{IBV_QP_EX_WITH_SEND} : kAllConnected;
+  const bool only_sends = attr.qp_type == IBV_QPT_UD || attr.qp_type == IBV_QPT_RAW_PACKET;
+  std::uint64_t ops = only_sends ? std::uint64_t{IBV_QP_EX_WITH_SEND} : kAllConnected;
   if (attr.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) ops = attr.send_ops_flags;
   const std::uint64_t vendor_ops =
       vendor && (vendor->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS) ? vendor->send_ops_flags : 0;
@@ -38,6 +39,7 @@ std::uint32_t overhead(const ibv_qp_init_attr_ex& attr, const mlx5dv_qp_init_att
       (vendor_ops & (MLX5DV_QP_EX_WITH_MR_INTERLEAVED | MLX5DV_QP_EX_WITH_MR_LIST)))
     size = std::max(size, kWindow);
   if (attr.qp_type == IBV_QPT_UD) size += sizeof(mlx5_wqe_datagram_seg);
+  if (attr.qp_type == IBV_QPT_RAW_PACKET) size += sizeof(mlx5_wqe_eth_seg);
   return size;
 }
 
@@ -45,9 +47,13 @@ int compute_send(const QpLimits& limits, const ibv_qp_init_attr_ex& attr, const 
                  QpSize* out) {
   if (!attr.cap.max_send_wr) return 0;
   const std::uint32_t fixed = overhead(attr, vendor);
-  if (fixed > limits.max_sq_desc_sz || attr.cap.max_send_sge > (limits.max_sq_desc_sz - fixed) / kDataSeg)
+  // Headers of segmented frames lie before the data.
+  const std::uint64_t headers =
+      attr.comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER ? align(attr.max_tso_header, kSegment) : 0;
+  if (fixed + headers > limits.max_sq_desc_sz ||
+      attr.cap.max_send_sge > (limits.max_sq_desc_sz - fixed - headers) / kDataSeg)
     return EINVAL;
-  std::uint64_t wqe = fixed + std::uint64_t{attr.cap.max_send_sge} * kDataSeg;
+  std::uint64_t wqe = fixed + headers + std::uint64_t{attr.cap.max_send_sge} * kDataSeg;
   if (attr.cap.max_inline_data)
     wqe = std::max(wqe, fixed + align(kInlineHeader + std::uint64_t{attr.cap.max_inline_data}, kSegment));
   if (wqe > limits.max_sq_desc_sz) return EINVAL;

@@ -39,13 +39,33 @@ void reset_rings(Qp* qp) {
   qp->rq.head = 0;
   qp->rq.tail.store(0, std::memory_order_relaxed);
   *qp->sq.dbrec = 0;
-  *qp->rq.dbrec = 0;
+  qp->db.words[MLX5_RCV_DBR] = 0;
+}
+
+// The RQ of a raw packet QP receives from INIT on; the QP must not before RTR. So what is posted until then is kept from the
+// device.
+void show_receives(Qp* qp, ibv_qp_state state) {
+  RecvQueue& rq = qp->rq;
+  rq.lock.lock();
+  const bool hold = state == IBV_QPS_RESET || state == IBV_QPS_INIT;
+  rq.dbrec = hold ? &qp->held_dbrec : &qp->db.words[MLX5_RCV_DBR];
+  if (!hold) __atomic_store_n(rq.dbrec, be(rq.head & 0xffff), __ATOMIC_RELEASE);
+  rq.lock.unlock();
+}
+
+// Checksums are an ability of the port that the QP was given.
+void learn_port(Qp* qp, std::uint8_t port) {
+  const Context* context = context_of(qp->verbs.qp.context);
+  if (port == 0 || port > context->link_layer.size() || context->link_layer[port - 1] != IBV_LINK_LAYER_ETHERNET) return;
+  if (context->device_cap_flags & IBV_DEVICE_RAW_IP_CSUM) qp->rx_checksums = qp->tx_checksums = true;
 }
 
 }  // namespace
 
 int modify_qp(ibv_qp* ibqp, ibv_qp_attr* attr, int mask) {
   Qp* qp = qp_of(ibqp);
+  if (qp->hashes) return EOPNOTSUPP;
+  if (qp->frames && (mask & IBV_QP_PORT)) learn_port(qp, attr->port_num);
   int error;
   if (qp->ece_set) {
     mlx5_ib_modify_qp request = {};
@@ -62,6 +82,7 @@ int modify_qp(ibv_qp* ibqp, ibv_qp_attr* attr, int mask) {
   }
   if (error || !(mask & IBV_QP_STATE)) return error;
   if (attr->qp_state == IBV_QPS_RESET) reset_rings(qp);
+  if (qp->frames) show_receives(qp, attr->qp_state);
   set_operational(qp, attr->qp_state);
   return 0;
 }

@@ -13,11 +13,7 @@ inline void terminate(char* at) {
   store64(at + 8, 0);
 }
 
-}  // namespace
-
-int post_recv(ibv_qp* ibqp, ibv_recv_wr* wr, ibv_recv_wr** bad) {
-  Qp* qp = qp_of(ibqp);
-  RecvQueue& rq = qp->rq;
+[[gnu::always_inline]] inline int post(RecvQueue& rq, ibv_recv_wr* wr, ibv_recv_wr** bad) {
   rq.lock.lock();
   std::uint32_t next = rq.head;
   const std::uint32_t head = next;
@@ -54,6 +50,11 @@ int post_recv(ibv_qp* ibqp, ibv_recv_wr* wr, ibv_recv_wr** bad) {
   rq.lock.unlock();
   return error;
 }
+
+}  // namespace
+
+int post_recv(ibv_qp* ibqp, ibv_recv_wr* wr, ibv_recv_wr** bad) { return post(qp_of(ibqp)->rq, wr, bad); }
+int post_wq_recv(ibv_wq* ibwq, ibv_recv_wr* wr, ibv_recv_wr** bad) { return post(wq_of(ibwq)->ring.rq, wr, bad); }
 
 // The free WQEs of an SRQ are a list through their next segments, from head to tail; completed ones join at the tail.
 int post_srq_recv(ibv_srq* ibsrq, ibv_recv_wr* wr, ibv_recv_wr** bad) {

@@ -2,6 +2,8 @@
 // built in line; atomics and key changes, which nobody posts by the million, in functions of their own, so that the
 // common path keeps its state in registers.
 
+#include <algorithm>
+
 #include "mlx5/ops.h"
 #include "mlx5/send_wqe.h"
 #include "support/c_enum.h"
@@ -13,6 +15,8 @@ namespace {
 #define VERBENA_INLINE [[gnu::always_inline]] inline
 #define LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+
+enum class Transport { connected, datagram, frames };
 
 // Segments of a WQE, or a negative errno.
 using Built = int;
@@ -110,10 +114,37 @@ Built build_key_change(const Qp* qp, const ibv_send_wr& wr, char* ctrl, std::uin
   }
 }
 
+// An Ethernet frame: its head is in the WQE as far as the device insists on it.
+VERBENA_INLINE Built build_frame(const Qp* qp, const ibv_send_wr& wr, char* ctrl, std::uint32_t post, std::uint8_t fence) {
+  const SendQueue& sq = qp->sq;
+  if (UNLIKELY(wr.opcode != IBV_WR_SEND || wr.num_sge < 1)) return -EINVAL;
+  if (UNLIKELY((wr.send_flags & IBV_SEND_IP_CSUM) && !qp->tx_checksums)) return -EINVAL;
+  set_eth(ctrl + kSegment, wr.send_flags);
+  std::uint32_t segments = 1 + eth_segments(qp->eth_inline);
+  char* const at = wrap(sq, ctrl + segments * kSegment);
+  Built added;
+  if (UNLIKELY(qp->eth_inline)) {
+    ibv_sge rest[kMostEntries];
+    ibv_send_wr behind = wr;
+    if (wr.num_sge > static_cast<int>(kMostEntries)) return -ENOMEM;
+    behind.num_sge = take_eth_head(ctrl + kSegment, qp->eth_inline, wr.sg_list, static_cast<std::size_t>(wr.num_sge), rest);
+    if (behind.num_sge < 0) return -EINVAL;
+    behind.sg_list = rest;
+    added = wr.send_flags & kIsInline ? gather_inline_list(sq, behind, at) : gather(sq, behind, at);
+  } else {
+    added = wr.send_flags & kIsInline ? gather_inline(sq, wr, at) : gather(sq, wr, at);
+  }
+  if (UNLIKELY(added < 0)) return added;
+  segments += static_cast<std::uint32_t>(added);
+  set_control(sq, ctrl, post, MLX5_OPCODE_SEND, segments, bits_of(sq, wr, fence), 0);
+  return static_cast<Built>(segments);
+}
+
 // One request at `ctrl`. The device answers for operations that the transport does not have.
-template <bool kDatagram>
+template <Transport kKind>
 VERBENA_INLINE Built build(const Qp* qp, const ibv_send_wr& wr, char* ctrl, std::uint32_t post, std::uint8_t fence) {
   const SendQueue& sq = qp->sq;
+  if constexpr (kKind == Transport::frames) return build_frame(qp, wr, ctrl, post, fence);
   char* at = ctrl + kSegment;
   std::uint32_t segments = 1, opcode, imm = 0;
   bool remote = false;
@@ -143,9 +174,9 @@ VERBENA_INLINE Built build(const Qp* qp, const ibv_send_wr& wr, char* ctrl, std:
       remote = true;
       break;
     default:
-      return kDatagram ? -EINVAL : build_rare(qp, wr, ctrl, post, fence);
+      return kKind == Transport::connected ? build_rare(qp, wr, ctrl, post, fence) : -EINVAL;
   }
-  if constexpr (kDatagram) {
+  if constexpr (kKind == Transport::datagram) {
     set_datagram(at, ah_of(wr.wr.ud.ah), wr.wr.ud.remote_qpn, wr.wr.ud.remote_qkey);
     at = wrap(sq, at + sizeof(mlx5_wqe_av));
     segments += sizeof(mlx5_wqe_av) / kSegment;
@@ -175,7 +206,7 @@ inline std::uint32_t wc_opcode_of(ibv_wr_opcode opcode) {
   return error;
 }
 
-template <bool kDatagram>
+template <Transport kKind>
 VERBENA_INLINE int post(Qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) {
   if (UNLIKELY(!wr)) return 0;
   SendQueue& sq = qp->sq;
@@ -199,7 +230,7 @@ VERBENA_INLINE int post(Qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) {
     const std::uint32_t position = sq.cur_post;
     const std::uint32_t index = position & sq.mask;
     char* const here = block(sq, index);
-    built = build<kDatagram>(qp, *wr, here, position, sq.next_fence);
+    built = build<kKind>(qp, *wr, here, position, sq.next_fence);
     if (UNLIKELY(built < 0)) {
       error = -built;
       *bad = wr;
@@ -233,8 +264,25 @@ VERBENA_INLINE int post(Qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) {
 
 }  // namespace
 
-int post_connected(Qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) { return post<false>(qp, wr, bad); }
-int post_datagram(Qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) { return post<true>(qp, wr, bad); }
+int take_eth_head(char* at, std::uint32_t size, const ibv_sge* list, std::size_t count, ibv_sge* rest) {
+  const std::uint16_t length = be(static_cast<std::uint16_t>(size));
+  std::memcpy(at + offsetof(mlx5_wqe_eth_seg, inline_hdr_sz), &length, sizeof length);
+  char* to = at + kEthHeadAt;
+  int left = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t part = std::min(list[i].length, size);
+    std::memcpy(to, reinterpret_cast<const void*>(list[i].addr), part);
+    to += part;
+    size -= part;
+    if (part != list[i].length) rest[left++] = {list[i].addr + part, list[i].length - part, list[i].lkey};
+  }
+  return size ? -1 : left;
+}
+
+int post_connected(Qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) { return post<Transport::connected>(qp, wr, bad); }
+int post_datagram(Qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) { return post<Transport::datagram>(qp, wr, bad); }
+
+int post_frames(Qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) { return post<Transport::frames>(qp, wr, bad); }
 
 int post_send(ibv_qp* ibqp, ibv_send_wr* wr, ibv_send_wr** bad) {
   Qp* qp = qp_of(ibqp);

@@ -5,6 +5,8 @@
 // Threads: the holder of SendQueue::lock.
 #pragma once
 
+#include <cstddef>
+
 #include "mlx5/types.h"
 
 namespace verbena::mlx5 {
@@ -82,6 +84,20 @@ inline void copy_short(char* to, const char* from, std::uint32_t length) {
     std::memcpy(to, from, length);
   }
 }
+
+// The Ethernet segment of a frame whose head stays with the data: checksums are all it says.
+inline void set_eth(char* at, unsigned send_flags) {
+  constexpr std::uint64_t kBoth = MLX5_ETH_WQE_L3_CSUM | MLX5_ETH_WQE_L4_CSUM;
+  store64(at, send_flags & IBV_SEND_IP_CSUM ? kBoth << 32 : 0);
+  store64(at + 8, 0);
+}
+// For devices that want `size` bytes of the frame in the WQE: copies them behind the length. The segment's own 16 bytes hold
+// two of them.
+inline constexpr std::uint32_t kEthHeadAt = offsetof(mlx5_wqe_eth_seg, inline_hdr_start);
+inline std::uint32_t eth_segments(std::uint32_t head) { return head ? (kEthHeadAt + head + kSegment - 1) / kSegment : 1; }
+// What is left of a list of `count` entries behind the head. Entries, or -1: the frame is shorter than its head.
+int take_eth_head(char* at, std::uint32_t size, const ibv_sge* list, std::size_t count, ibv_sge* rest);
+inline constexpr unsigned kMostEntries = 64;  // of any send
 
 // Bytes of an inline segment, which alone may straddle the ring's end. Returns where the next byte goes.
 inline char* copy_inline(const SendQueue& sq, char* at, const void* from, std::uint32_t length) {

@@ -82,7 +82,6 @@ struct SendQueue {
   Uar* uar = nullptr;
   std::uint32_t max_sge = 0;
   std::uint32_t blocks = 0;
-  std::uint32_t offset = 0;
 
   alignas(64) std::atomic<std::uint32_t> tail{0};
 };
@@ -124,13 +123,41 @@ struct Qp {
   Builder build;
   Srq* srq = nullptr;
   std::uint32_t uidx = 0;
+  bool rx_checksums = false;  // receives say whether IP and TCP or UDP checksums were right
+  bool tx_checksums = false;  // sends may ask for them
+  bool frames = false;        // raw packets
+  bool hashes = false;        // it spreads over a table and has no queues
+  std::uint8_t eth_inline = 0;  // how much of a frame must stand in the WQE
   bool atomics = false;
   std::uint32_t ece_set = 0;
   std::uint32_t ece_got = 0;
   Buffer buffer;
+  Buffer send_buffer;  // of raw packet QPs, whose rings lie apart
   DoorbellRecord db;
   Uar* own_uar = nullptr;  // to be given back
   mlx5dv_qp_ex dv = {};
+  __be32 held_dbrec = 0;   // what is posted before RTR, of raw packet QPs
+  mlx5_ib_create_qp_resp parts = {};  // numbers of the queues and the TIR of a raw packet QP
+};
+
+// A work queue. Pollers know QPs only: `ring` is one that receives and nothing else.
+struct Wq {
+  ibv_wq wq;
+  Qp ring;
+};
+
+struct Counters : verbs::Counters {
+  struct Point {
+    std::uint32_t description, index;
+  };
+  std::mutex mutex;
+  std::vector<Point> points;
+  unsigned flows = 0;  // it is bound to
+};
+
+struct Flow {
+  ibv_flow flow;
+  Counters* counters = nullptr;
 };
 
 struct Cq {
@@ -220,6 +247,7 @@ struct Context : verbs::Context {
   std::uint32_t low_latency_bfregs = 4;
   ibv_atomic_cap atomic_cap = IBV_ATOMIC_NONE;
   std::uint64_t device_cap_flags = 0;
+  std::uint8_t eth_inline = 0;  // bytes of a frame's head that sends must carry in the WQE
   struct {
     std::uint8_t num_lag_ports = 0;
     bool lag_tx_port_affinity = false, rts2rts_qp_udp_sport = false, rts2rts_lag_tx_port_affinity = false;
@@ -264,6 +292,9 @@ inline Context* context_of(ibv_context* context) { return static_cast<Context*>(
 inline Qp* qp_of(ibv_qp* qp) { return verbs::derived<Qp>(qp); }
 inline Cq* cq_of(ibv_cq* cq) { return verbs::derived<Cq>(cq); }
 inline Srq* srq_of(ibv_srq* srq) { return verbs::derived<Srq>(srq); }
+inline Wq* wq_of(ibv_wq* wq) { return verbs::derived<Wq>(wq); }
+inline Counters* counters_of(ibv_counters* counters) { return verbs::derived<Counters>(counters); }
+inline Flow* flow_of(ibv_flow* flow) { return verbs::derived<Flow>(flow); }
 inline Ah* ah_of(ibv_ah* ah) { return verbs::derived<Ah>(ah); }
 inline Td* td_of(ibv_td* td) { return verbs::derived<Td>(td); }
 inline Pd* pd_of(ibv_pd* pd) { return verbs::derived<Pd>(pd); }

@@ -3,11 +3,16 @@
 
 #include "mlx5/wr.h"
 
+#include <algorithm>
+#include <type_traits>
+
 #include "mlx5/send_wqe.h"
 
 namespace verbena::mlx5 {
 
 namespace {
+
+enum class Transport { connected, datagram, frames };
 
 constexpr unsigned kDatagramSetters = 2;  // data and address, in either order
 
@@ -99,29 +104,38 @@ inline void close(Qp* qp) {
   qp->sq.cur_post += (b.size + 3) / 4;
 }
 
-template <bool kDatagram>
+template <Transport kKind>
 inline void close_when_set(Qp* qp) {
-  if (!kDatagram || ++qp->build.setters == kDatagramSetters) close(qp);
+  if (kKind != Transport::datagram || ++qp->build.setters == kDatagramSetters) close(qp);
 }
 
 // ---- operations ----
 
-template <bool kDatagram>
-inline void open_send(ibv_qp_ex* ex, std::uint32_t opcode, std::uint32_t imm) {
-  Qp* qp = qp_of_ex(ex);
-  constexpr std::uint32_t kSegments = kDatagram ? 1 + sizeof(mlx5_wqe_av) / kSegment : 1;
-  if (open(qp, ex, opcode, kSegments, imm) && kDatagram) qp->build.data = wrap(qp->sq, qp->build.data);
+inline void open_frame(Qp* qp, ibv_qp_ex* ex) {
+  if (!open(qp, ex, MLX5_OPCODE_SEND, 1 + eth_segments(qp->eth_inline), 0)) return;
+  if (__builtin_expect((ex->wr_flags & IBV_SEND_IP_CSUM) && !qp->tx_checksums, 0)) return set_error(qp->build, EINVAL);
+  set_eth(reinterpret_cast<char*>(qp->build.ctrl) + kSegment, ex->wr_flags);
+  qp->build.data = wrap(qp->sq, qp->build.data);
 }
 
-template <bool kDatagram>
+template <Transport kKind>
+inline void open_send(ibv_qp_ex* ex, std::uint32_t opcode, std::uint32_t imm) {
+  Qp* qp = qp_of_ex(ex);
+  if constexpr (kKind == Transport::frames) return open_frame(qp, ex);
+  constexpr std::uint32_t kSegments = kKind == Transport::datagram ? 1 + sizeof(mlx5_wqe_av) / kSegment : 1;
+  if (open(qp, ex, opcode, kSegments, imm) && kKind == Transport::datagram)
+    qp->build.data = wrap(qp->sq, qp->build.data);
+}
+
+template <Transport kKind>
 void send(ibv_qp_ex* ex) {
-  open_send<kDatagram>(ex, MLX5_OPCODE_SEND, 0);
+  open_send<kKind>(ex, MLX5_OPCODE_SEND, 0);
 }
-template <bool kDatagram>
+template <Transport kKind>
 void send_imm(ibv_qp_ex* ex, __be32 imm) {
-  open_send<kDatagram>(ex, MLX5_OPCODE_SEND_IMM, imm);
+  open_send<kKind>(ex, MLX5_OPCODE_SEND_IMM, imm);
 }
-void send_inv(ibv_qp_ex* ex, std::uint32_t rkey) { open_send<false>(ex, MLX5_OPCODE_SEND_INVAL, be(rkey)); }
+void send_inv(ibv_qp_ex* ex, std::uint32_t rkey) { open_send<Transport::connected>(ex, MLX5_OPCODE_SEND_INVAL, be(rkey)); }
 
 inline void open_rdma(ibv_qp_ex* ex, std::uint32_t opcode, std::uint32_t rkey, std::uint64_t address,
                       std::uint32_t imm) {
@@ -175,24 +189,63 @@ void local_inv(ibv_qp_ex* ex, std::uint32_t rkey) { change_key(ex, rkey, 0, ibv_
 
 // ---- setters ----
 
-template <bool kDatagram>
+// Moves the head of a frame into its WQE where the device wants it there. The list that is left, or false with the error kept.
+struct FrameRest {
+  ibv_sge list[kMostEntries];
+  std::size_t count = 0;
+};
+template <class Entry>
+bool take_head(Qp* qp, std::size_t count, const Entry* list, FrameRest* rest) {
+  ibv_sge all[kMostEntries];
+  if (count > kMostEntries) {
+    set_error(qp->build, ENOMEM);
+    return false;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    if constexpr (std::is_same_v<Entry, ibv_sge>)
+      all[i] = list[i];
+    else
+      all[i] = {reinterpret_cast<std::uintptr_t>(list[i].addr), static_cast<std::uint32_t>(list[i].length), 0};
+  }
+  const int left = take_eth_head(reinterpret_cast<char*>(qp->build.ctrl) + kSegment, qp->eth_inline, all, count, rest->list);
+  if (left < 0) set_error(qp->build, EINVAL);
+  rest->count = static_cast<std::size_t>(std::max(left, 0));
+  return left >= 0;
+}
+
+template <Transport kKind>
+void set_sge_list(ibv_qp_ex* ex, std::size_t count, const ibv_sge* list);
+
+template <Transport kKind>
 void set_sge(ibv_qp_ex* ex, std::uint32_t lkey, std::uint64_t address, std::uint32_t length) {
   Qp* qp = qp_of_ex(ex);
   Builder& b = qp->build;
   if (__builtin_expect(b.error, 0)) return;
+  if constexpr (kKind == Transport::frames)
+    if (__builtin_expect(qp->eth_inline, 0)) {
+      const ibv_sge one{address, length, lkey};
+      return set_sge_list<kKind>(ex, 1, &one);
+    }
   if (__builtin_expect(length != 0, 1)) {
     set_data(b.data, length, lkey, address);
     ++b.size;
   }
-  close_when_set<kDatagram>(qp);
+  close_when_set<kKind>(qp);
 }
 
-template <bool kDatagram>
+template <Transport kKind>
 void set_sge_list(ibv_qp_ex* ex, std::size_t count, const ibv_sge* list) {
   Qp* qp = qp_of_ex(ex);
   Builder& b = qp->build;
   if (__builtin_expect(b.error, 0)) return;
   if (__builtin_expect(count > qp->sq.max_sge, 0)) return set_error(b, ENOMEM);
+  FrameRest rest;
+  if constexpr (kKind == Transport::frames)
+    if (__builtin_expect(qp->eth_inline, 0)) {
+      if (!take_head(qp, count, list, &rest)) return;
+      list = rest.list;
+      count = rest.count;
+    }
   char* at = b.data;
   for (std::size_t i = 0; i < count; ++i) {
     if (!list[i].length) continue;
@@ -201,14 +254,23 @@ void set_sge_list(ibv_qp_ex* ex, std::size_t count, const ibv_sge* list) {
     at += kSegment;
     ++b.size;
   }
-  close_when_set<kDatagram>(qp);
+  close_when_set<kKind>(qp);
 }
 
-template <bool kDatagram>
+template <Transport kKind>
 void set_inline_data_list(ibv_qp_ex* ex, std::size_t count, const ibv_data_buf* list) {
   Qp* qp = qp_of_ex(ex);
   Builder& b = qp->build;
   if (__builtin_expect(b.error, 0)) return;
+  FrameRest rest;
+  ibv_data_buf behind[kMostEntries];
+  if constexpr (kKind == Transport::frames)
+    if (__builtin_expect(qp->eth_inline, 0)) {
+      if (!take_head(qp, count, list, &rest)) return;
+      for (std::size_t i = 0; i < rest.count; ++i) behind[i] = {reinterpret_cast<void*>(rest.list[i].addr), rest.list[i].length};
+      list = behind;
+      count = rest.count;
+    }
   char* at = b.data + 4;
   std::size_t total = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -222,30 +284,30 @@ void set_inline_data_list(ibv_qp_ex* ex, std::size_t count, const ibv_data_buf* 
     store32(b.data, be(static_cast<std::uint32_t>(total) | kInlineFlag));
     b.size += inline_segments(static_cast<std::uint32_t>(total));
   }
-  close_when_set<kDatagram>(qp);
+  close_when_set<kKind>(qp);
 }
 
-template <bool kDatagram>
+template <Transport kKind>
 void set_inline_data(ibv_qp_ex* ex, void* data, std::size_t length) {
   const ibv_data_buf one{data, length};
-  set_inline_data_list<kDatagram>(ex, 1, &one);
+  set_inline_data_list<kKind>(ex, 1, &one);
 }
 
 void set_ud_addr(ibv_qp_ex* ex, ibv_ah* ah, std::uint32_t qpn, std::uint32_t qkey) {
   Qp* qp = qp_of_ex(ex);
   if (__builtin_expect(qp->build.error, 0)) return;
   set_datagram(reinterpret_cast<char*>(qp->build.ctrl) + kSegment, ah_of(ah), qpn, qkey);
-  close_when_set<true>(qp);
+  close_when_set<Transport::datagram>(qp);
 }
 
-template <bool kDatagram>
+template <Transport kKind>
 void fill_setters(ibv_qp_ex* ex) {
-  ex->wr_send = send<kDatagram>;
-  ex->wr_send_imm = send_imm<kDatagram>;
-  ex->wr_set_sge = set_sge<kDatagram>;
-  ex->wr_set_sge_list = set_sge_list<kDatagram>;
-  ex->wr_set_inline_data = set_inline_data<kDatagram>;
-  ex->wr_set_inline_data_list = set_inline_data_list<kDatagram>;
+  ex->wr_send = send<kKind>;
+  ex->wr_send_imm = send_imm<kKind>;
+  ex->wr_set_sge = set_sge<kKind>;
+  ex->wr_set_sge_list = set_sge_list<kKind>;
+  ex->wr_set_inline_data = set_inline_data<kKind>;
+  ex->wr_set_inline_data_list = set_inline_data_list<kKind>;
 }
 
 constexpr std::uint64_t kDatagramOps = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
@@ -274,7 +336,7 @@ int fill_builders(Qp* qp, ibv_qp_type type, std::uint64_t send_ops) {
       [[fallthrough]];
     case IBV_QPT_UC:
       if (type == IBV_QPT_UC && (send_ops & ~kUnreliableOps)) return EOPNOTSUPP;
-      fill_setters<false>(ex);
+      fill_setters<Transport::connected>(ex);
       ex->wr_send_inv = send_inv;
       ex->wr_rdma_write = rdma_write;
       ex->wr_rdma_write_imm = rdma_write_imm;
@@ -283,8 +345,13 @@ int fill_builders(Qp* qp, ibv_qp_type type, std::uint64_t send_ops) {
       return 0;
     case IBV_QPT_UD:
       if (send_ops & ~kDatagramOps) return EOPNOTSUPP;
-      fill_setters<true>(ex);
+      fill_setters<Transport::datagram>(ex);
       ex->wr_set_ud_addr = set_ud_addr;
+      return 0;
+    case IBV_QPT_RAW_PACKET:
+      if (send_ops & ~std::uint64_t{IBV_QP_EX_WITH_SEND}) return EOPNOTSUPP;
+      fill_setters<Transport::frames>(ex);
+      ex->wr_send_imm = nullptr;
       return 0;
     default:
       return EOPNOTSUPP;

@@ -21,17 +21,19 @@ MODULE_SECONDS = 150
 REQUIRED = """test_addr test_atomic test_cq test_cq_events test_cqex test_device test_fork test_mr test_pd
  test_parent_domain test_qp test_qpex test_relaxed_ordering test_shared_pd test_mlx5_query_port
  test_mlx5_huge_page test_mlx5_udp_sport test_mlx5_lag_affinity test_mlx5_uar test_mlx5_devx
- test_mlx5_var test_mlx5_pp test_mlx5_sched test_mlx5_dm_ops""".split()
+ test_mlx5_var test_mlx5_pp test_mlx5_sched test_mlx5_dm_ops test_flow test_mlx5_flow test_rss_traffic
+ test_mlx5_timestamp""".split()
 # Left out everywhere: other vendors' devices, and machines with a CUDA GPU.
 OTHERS = {"test_efa_srd", "test_efadv", "test_cuda_dmabuf", "test_mlx5_cuda_umem", "test_mlx5_dmabuf"}
 QUICK = ["test_addr", "test_pd", "test_cq", "test_cq_events", "test_device", "test_qp"]
 # (cases, reason given, why it is all right): what a required module may skip.
 ALLOWED_SKIPS = [
     (r"xrc", r".*", "XRC QPs are later work"),
-    (r"raw", r".*", "raw packet QPs are later work"),
+    (r"test_tx_packet_reformat", r".*", "changing packets in steering is later work"),
+    (r"test_query_rt_values|real_time", r".*", "the clock is a free-running one"),
     (r"DmaBuf", r".*", "needs a DRM render node"),
     (r"odp|Odp", r".*", "on-demand paging is later work"),
-    (r".*", r"(?i).*(XRC|raw packet|ODP|on.demand|DRM|dma.?buf).*", "later work"),
+    (r".*", r"(?i).*(XRC|ODP|on.demand|DRM|dma.?buf).*", "later work"),
     (r"huge", r"(?i).*huge.*", "the machine reserves no huge pages for us"),
     (r"is_fork_initialized", r".*", "an MR was registered earlier in the same process"),
     (r"test_query_gid_ex_bad_flow", r"(?i).*", "needs an empty slot in a short GID table"),

@@ -331,8 +331,7 @@ void verbs_objects(World* w, Foreign& foreign) {
   strange_qp.context = strange_cq.context = strange_srq.context = strange_wq.context = strange_table.context = foreign();
   mlx5dv_cq cq_view = {};
   mlx5dv_obj view = {};
-  view.cq = {cq, &cq_view};
-  CHECK(!mlx5dv_init_obj(&view, MLX5DV_OBJ_CQ));
+  CHECK((view.cq = {cq, &cq_view}, !mlx5dv_init_obj(&view, MLX5DV_OBJ_CQ)));
   const auto call = [](auto function, auto* object, Mailbox m) {
     return refused(m.out, function(object, m.in, m.length, m.out, sizeof m.out));
   };
@@ -356,6 +355,18 @@ void verbs_objects(World* w, Foreign& foreign) {
   CASE(mlx5dv_devx_srq_query, EOPNOTSUPP, call(mlx5dv_devx_srq_query, &strange_srq, Mailbox(Opcode::query_srq)));
   CASE(mlx5dv_devx_srq_modify, EINVAL, call(mlx5dv_devx_srq_modify, srq, Mailbox(Opcode::arm_rq)));
   CASE(mlx5dv_devx_srq_modify, EOPNOTSUPP, call(mlx5dv_devx_srq_modify, &strange_srq, Mailbox(Opcode::arm_rq)));
+  {
+    WorkQueue own(*w, cq);
+    const std::uint32_t rqn = own.wq->wq_num, rqtn = static_cast<std::uint32_t>(own.table->ind_tbl_num);
+    CASE(mlx5dv_devx_wq_query, EINVAL, call(mlx5dv_devx_wq_query, own.wq, Mailbox(Opcode::query_rq, rqn + 1)));
+    CASE(mlx5dv_devx_wq_query, EREMOTEIO, call(mlx5dv_devx_wq_query, own.wq, Mailbox(Opcode::query_rq, rqn)));
+    CASE(mlx5dv_devx_wq_modify, EINVAL, call(mlx5dv_devx_wq_modify, own.wq, Mailbox(Opcode::query_rq, rqn)));
+    CASE(mlx5dv_devx_ind_tbl_query, EINVAL, call(mlx5dv_devx_ind_tbl_query, own.table, Mailbox(Opcode::query_rq, rqtn)));
+    CASE(mlx5dv_devx_ind_tbl_modify, EINVAL, call(mlx5dv_devx_ind_tbl_modify, own.table, Mailbox(Opcode::query_rqt, rqtn)));
+    CASE(mlx5dv_create_wq, EINVAL, own.striding(MLX5DV_WQ_INIT_ATTR_MASK_STRIDING_RQ, 6));
+    CASE(mlx5dv_create_wq, EINVAL, own.striding(2, 0));
+    CASE(mlx5dv_create_wq, EOPNOTSUPP, of(mlx5dv_create_wq(foreign(), &own.init, nullptr)));
+  }
   CASE(mlx5dv_devx_wq_query, EOPNOTSUPP, call(mlx5dv_devx_wq_query, &strange_wq, Mailbox(Opcode::query_rq)));
   CASE(mlx5dv_devx_wq_modify, EOPNOTSUPP, call(mlx5dv_devx_wq_modify, &strange_wq, Mailbox(Opcode::modify_rq)));
   CASE(mlx5dv_devx_ind_tbl_query, EOPNOTSUPP,

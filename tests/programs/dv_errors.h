@@ -55,6 +55,32 @@ inline int refused(std::span<const std::byte> out, int error) {
   return error;
 }
 
+// A work queue, and a table of it alone.
+struct WorkQueue {
+  World& w;
+  ibv_wq_init_attr init = {};
+  ibv_wq* wq;
+  ibv_rwq_ind_table* table;
+  WorkQueue(World& world, ibv_cq* cq) : w(world) {
+    init.wq_type = IBV_WQT_RQ;
+    init.max_wr = init.max_sge = 1;
+    init.pd = w.pd;
+    init.cq = cq;
+    CHECK((wq = ibv_create_wq(w.context, &init)));
+    ibv_rwq_ind_table_init_attr table_init = {};
+    table_init.ind_tbl = &wq;
+    CHECK((table = ibv_create_rwq_ind_table(w.context, &table_init)));
+  }
+  ~WorkQueue() { CHECK(!ibv_destroy_rwq_ind_table(table) && !ibv_destroy_wq(wq)); }
+  int striding(std::uint64_t mask, unsigned stride) {
+    mlx5dv_wq_init_attr vendor = {};
+    vendor.comp_mask = mask;
+    vendor.striding_rq_attrs.single_stride_log_num_of_bytes = stride;
+    errno = 0;
+    return of(mlx5dv_create_wq(w.context, &init, &vendor));
+  }
+};
+
 struct Mailbox {
   alignas(8) std::byte in[0x110]{}, out[0x400]{};
   explicit Mailbox(prm::Opcode opcode, std::uint32_t number = 0) {

@@ -15,6 +15,7 @@ namespace {
 using prm::CapType;
 using prm::CmdHcaCap;
 
+constexpr std::uint32_t kNoInlineNeeded = 2;  // of wqe_inline_mode: headers may stay where they are
 constexpr std::uint64_t kVirtioBarStart = 0x4000000;
 
 void general_limits(const Profile& p, const prm::View<CmdHcaCap>& cap) {
@@ -66,7 +67,8 @@ void general_features(const Profile& p, const prm::View<CmdHcaCap>& cap) {
                                         type_bit(prm::GeneralObjectType::av_qp_mapping) |
                                         type_bit(prm::GeneralObjectType::virtio_net_q));
   cap.set<CmdHcaCap::stat_rate_support>(0xfffe);  // every code but 0, which is no limit
-  cap.set<CmdHcaCap::nic_flow_table>(1);
+  cap.set<CmdHcaCap::nic_flow_table>(1).set<CmdHcaCap::eth_net_offloads>(1);
+  cap.set<CmdHcaCap::modify_rq_counter_set_id>(1);
   cap.set<CmdHcaCap::qos>(1).set<CmdHcaCap::qpc_extension>(1);
   cap.set<CmdHcaCap::rc>(1).set<CmdHcaCap::uc>(1).set<CmdHcaCap::ud>(1);
   cap.set<CmdHcaCap::roce>(1).set<CmdHcaCap::atomic>(1);
@@ -182,6 +184,13 @@ void flow_table_page(const prm::View<prm::HcaCapUnion>& page) {
   }
 }
 
+void ethernet_page(const prm::View<prm::HcaCapUnion>& page) {
+  using Cap = prm::PerProtocolNetworkingOffloadCaps;
+  const auto cap = page.sub<prm::HcaCapUnion::per_protocol_networking_offload_caps>();
+  cap.set<Cap::csum_cap>(1).set<Cap::vlan_cap>(1).set<Cap::self_lb_en_modifiable>(1);
+  cap.set<Cap::wqe_inline_mode>(kNoInlineNeeded).set<Cap::rss_ind_tbl_cap>(std::bit_width(kRqTableEntries) - 1);
+}
+
 // Events that user contexts may subscribe to.
 void event_page(const prm::View<prm::HcaCapUnion>& page) {
   using prm::DeviceEventCap;
@@ -223,8 +232,10 @@ bool fill_capability_page(const CapFacts& facts, CapType type, prm::View<prm::Hc
     case CapType::flow_table:
       flow_table_page(page);
       return true;
-    // Pages that exist and say "nothing of this".
     case CapType::ethernet_offloads:
+      ethernet_page(page);
+      return true;
+    // Pages that exist and say "nothing of this".
     case CapType::odp:
     case CapType::crypto:
       return true;

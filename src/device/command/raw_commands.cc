@@ -43,8 +43,15 @@ Outcome modify_tis(State& state, const Call<prm::ModifyTisIn, prm::ModifyTisOut>
   const auto from = call.in.sub<In::ctx>();
   const auto to = (*tis)->context.view();
   if (bits.get<prm::ModifyTisBitmask::prio>()) to.set<Tisc::prio>(from.get<Tisc::prio>());
-  if (bits.get<prm::ModifyTisBitmask::lag_tx_port_affinity>())
-    to.set<Tisc::lag_tx_port_affinity>(from.get<Tisc::lag_tx_port_affinity>());
+  if (!bits.get<prm::ModifyTisBitmask::lag_tx_port_affinity>()) return {};
+  to.set<Tisc::lag_tx_port_affinity>(from.get<Tisc::lag_tx_port_affinity>());
+  // The queues on it leave by that port from their next frame on.
+  state.sqs.for_each([&](std::uint32_t sqn, const SqRecord& record) {
+    if (record.context.view().get<Sqc::tis_num_0>() != call.in.get<In::tisn>()) return;
+    QpContext* const sq = state.nic.own_qp(sqn);
+    SharedGuard guard(sq->sq_lock, state.nic.me());
+    sq->path.lag_tx_port_affinity = static_cast<std::uint8_t>(from.get<Tisc::lag_tx_port_affinity>());
+  });
   return {};
 }
 

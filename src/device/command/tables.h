@@ -101,6 +101,10 @@ class Records {
     const auto it = map_.find(number);
     return it == map_.end() ? nullptr : it->second.get();
   }
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const auto& [number, record] : map_) visit(number, *record);
+  }
   void erase(std::uint32_t number) {
     const auto it = map_.find(number);
     if (it == map_.end()) return;

@@ -40,7 +40,9 @@ Requester::Step Requester::frame() {
   to.add(nullptr, reinterpret_cast<std::uint64_t>(bytes.data()), wqe_.length);
   if (move(to, 0, local_memory_, 0, wqe_.length) != Moved::ok)
     return error(prm::CqeSyndrome::local_prot_err, prm::kVendorSyndromeLocalProtection);
-  const std::span<const std::byte> whole = std::span(bytes).first(wqe_.length);
+  const std::span<std::byte> whole = std::span(bytes).first(wqe_.length);
+  if (wqe_.checksums)
+    fill_checksums(whole, wqe_.checksums & prm::EthCsFlag::l3, wqe_.checksums & prm::EthCsFlag::l4);
   if (engine_.trace)
     engine_.trace->frame(nic_.config().host, nic_.segment().device_index, egress_port(nic_.segment(), qp_), whole);
   passed_out(egress_port(nic_.segment(), qp_), {1, whole.size()});

@@ -16,6 +16,8 @@ using Bytes = std::span<const std::byte>;
 constexpr std::uint32_t kEtherTypeServiceVlan = 0x88a8;
 constexpr std::uint32_t kIpProtocolTcp = 6;
 constexpr std::size_t kTcpBytes = 20;
+// Where checksums stand in their headers.
+constexpr std::size_t kIpv4Sum = 10, kUdpSum = 6, kTcpSum = 16;
 constexpr unsigned kTcpAck = 1u << 4;
 
 std::uint32_t load16(const std::byte* p) {
@@ -52,18 +54,21 @@ void read_ipv4(Bytes l3, const prm::View<Match>& m, FrameHeaders& h) {
   if (l3.size() < prm::Ipv4::size) return;
   const prm::ConstView<prm::Ipv4> ip(l3.data());
   const std::size_t header = ip.get<prm::Ipv4::ihl>() * 4, total = ip.get<prm::Ipv4::total_length>();
-  if (ip.get<prm::Ipv4::version>() != 4 || header < prm::Ipv4::size || total < header || total > l3.size()) return;
+  if (ip.get<prm::Ipv4::version>() != 4 || header < prm::Ipv4::size || header > l3.size()) return;
   h.ipv4 = true;
   h.fragment = ip.get<prm::Ipv4::more_fragments>() || ip.get<prm::Ipv4::fragment_offset>();
-  h.l3_ok = sums_up(add_words(l3.first(header), 0));
+  const bool whole = total >= header && total <= l3.size();
+  h.l3_ok = whole && sums_up(add_words(l3.first(header), 0));
   const std::uint32_t protocol = ip.get<prm::Ipv4::protocol>();
   m.set<Match::ip_version>(4).set<Match::ip_protocol>(protocol).set<Match::ip_dscp>(ip.get<prm::Ipv4::dscp>());
   m.set<Match::ip_ecn>(ip.get<prm::Ipv4::ecn>()).set<Match::frag>(h.fragment);
   m.set<Match::ipv4_ihl>(ip.get<prm::Ipv4::ihl>()).set<Match::ttl_hoplimit>(ip.get<prm::Ipv4::ttl>());
   std::memcpy(m.data() + Match::src_ipv4_src_ipv6::offset + 12, ip.bytes<prm::Ipv4::src>().data(), 4);
   std::memcpy(m.data() + Match::dst_ipv4_dst_ipv6::offset + 12, ip.bytes<prm::Ipv4::dst>().data(), 4);
-  if (!h.fragment)
-    read_l4(l3.subspan(header, total - header), protocol, add_words(l3.subspan(prm::Ipv4::src::offset, 8), 0), m, h);
+  if (h.fragment) return;
+  const std::size_t l4 = whole ? total - header : l3.size() - header;
+  read_l4(l3.subspan(header, l4), protocol, add_words(l3.subspan(prm::Ipv4::src::offset, 8), 0), m, h);
+  h.l4_ok &= whole;
 }
 
 // Extension headers are not looked behind.
@@ -71,14 +76,18 @@ void read_ipv6(Bytes l3, const prm::View<Match>& m, FrameHeaders& h) {
   if (l3.size() < prm::Ipv6::size) return;
   const prm::ConstView<prm::Ipv6> ip(l3.data());
   const std::size_t payload = ip.get<prm::Ipv6::payload_length>();
-  if (ip.get<prm::Ipv6::version>() != 6 || payload > l3.size() - prm::Ipv6::size) return;
-  h.ipv6 = h.l3_ok = true;
+  if (ip.get<prm::Ipv6::version>() != 6) return;
+  const bool whole = payload <= l3.size() - prm::Ipv6::size;
+  h.ipv6 = true;
+  h.l3_ok = whole;
   const std::uint32_t protocol = ip.get<prm::Ipv6::next_header>(), tclass = ip.get<prm::Ipv6::traffic_class>();
   m.set<Match::ip_version>(6).set<Match::ip_protocol>(protocol).set<Match::ttl_hoplimit>(ip.get<prm::Ipv6::hop_limit>());
   m.set<Match::ip_dscp>(tclass >> 2).set<Match::ip_ecn>(tclass & 3);
   std::memcpy(m.data() + Match::src_ipv4_src_ipv6::offset, ip.bytes<prm::Ipv6::src>().data(), 16);
   std::memcpy(m.data() + Match::dst_ipv4_dst_ipv6::offset, ip.bytes<prm::Ipv6::dst>().data(), 16);
-  read_l4(l3.subspan(prm::Ipv6::size, payload), protocol, add_words(l3.subspan(prm::Ipv6::src::offset, 32), 0), m, h);
+  const std::size_t l4 = whole ? payload : l3.size() - prm::Ipv6::size;
+  read_l4(l3.subspan(prm::Ipv6::size, l4), protocol, add_words(l3.subspan(prm::Ipv6::src::offset, 32), 0), m, h);
+  h.l4_ok &= whole;
 }
 
 // What goes into the hash: source, destination, ports, as far as the TIR wants them.
@@ -141,6 +150,52 @@ FrameHeaders read_headers(Bytes frame) {
   if (type == prm::kEtherTypeIpv4) read_ipv4(frame.subspan(at), m, h);
   if (type == prm::kEtherTypeIpv6) read_ipv6(frame.subspan(at), m, h);
   return h;
+}
+
+namespace {
+
+void store16(std::byte* p, std::uint32_t v) {
+  p[0] = static_cast<std::byte>(v >> 8);
+  p[1] = static_cast<std::byte>(v);
+}
+
+// The checksum field at `at` of `bytes`, over all of them and what `sum` stands for.
+void fill_sum(std::span<std::byte> bytes, std::size_t at, std::uint32_t sum) {
+  store16(bytes.data() + at, 0);
+  store16(bytes.data() + at, ~add_words(bytes, sum) & 0xffff);
+}
+
+void fill_l4(std::span<std::byte> l4, std::uint32_t protocol, std::uint32_t pseudo) {
+  pseudo += protocol + static_cast<std::uint32_t>(l4.size());
+  if (protocol == kIpProtocolTcp && l4.size() >= kTcpBytes) return fill_sum(l4, kTcpSum, pseudo);
+  if (protocol != prm::kIpProtocolUdp || l4.size() < prm::Udp::size) return;
+  fill_sum(l4, kUdpSum, pseudo);
+  if (load16(l4.data() + kUdpSum) == 0) store16(l4.data() + kUdpSum, 0xffff);  // zero says that there is none
+}
+
+}  // namespace
+
+void fill_checksums(std::span<std::byte> frame, bool l3_wanted, bool l4_wanted) {
+  std::size_t at = prm::Eth::size;
+  std::uint32_t type = prm::ConstView<prm::Eth>(frame.data()).get<prm::Eth::ethertype>();
+  for (; (type == prm::kEtherTypeVlan || type == kEtherTypeServiceVlan) && frame.size() >= at + prm::VlanTag::size;
+       at += prm::VlanTag::size)
+    type = prm::ConstView<prm::VlanTag>(frame.data() + at).get<prm::VlanTag::ethertype>();
+  const auto l3 = frame.subspan(at);
+  if (type == prm::kEtherTypeIpv4 && l3.size() >= prm::Ipv4::size) {
+    const prm::ConstView<prm::Ipv4> ip(l3.data());
+    const std::size_t header = ip.get<prm::Ipv4::ihl>() * 4, total = ip.get<prm::Ipv4::total_length>();
+    if (header < prm::Ipv4::size || total < header || total > l3.size()) return;
+    if (l3_wanted) fill_sum(l3.first(header), kIpv4Sum, 0);
+    if (l4_wanted && !ip.get<prm::Ipv4::more_fragments>() && !ip.get<prm::Ipv4::fragment_offset>())
+      fill_l4(l3.subspan(header, total - header), ip.get<prm::Ipv4::protocol>(), add_words(l3.subspan(prm::Ipv4::src::offset, 8), 0));
+  } else if (type == prm::kEtherTypeIpv6 && l3.size() >= prm::Ipv6::size && l4_wanted) {
+    const prm::ConstView<prm::Ipv6> ip(l3.data());
+    const std::size_t payload = ip.get<prm::Ipv6::payload_length>();
+    if (payload > l3.size() - prm::Ipv6::size) return;
+    fill_l4(l3.subspan(prm::Ipv6::size, payload), ip.get<prm::Ipv6::next_header>(),
+            add_words(l3.subspan(prm::Ipv6::src::offset, 32), 0));
+  }
 }
 
 FrameHash hash_headers(const TirContext& tir, const FrameHeaders& h) {

@@ -24,6 +24,9 @@ struct FrameHeaders {
 // Of a frame of at least 14 bytes. Headers that are cut off count as absent.
 FrameHeaders read_headers(std::span<const std::byte> frame);
 
+// Writes the checksums that a send asks for: of the IPv4 header, of TCP or UDP. Nothing where there is no such header.
+void fill_checksums(std::span<std::byte> frame, bool l3, bool l4);
+
 // What a TIR makes of the headers, by its function and fields. `type` is as CQEs have it (rss_hash_type).
 struct FrameHash {
   std::uint32_t value = 0;

@@ -106,7 +106,9 @@ bool SendWqe::parse(const QpContext& qp) {
 // The head of the frame begins in the Ethernet segment and may go on behind it.
 bool SendWqe::frame_segments(unsigned at) {
   if (at + prm::EthSeg::size > bytes) return false;
-  const std::uint32_t head = prm::ConstView<prm::EthSeg>(raw + at).get<prm::EthSeg::inline_hdr_sz>();
+  const prm::ConstView<prm::EthSeg> eth(raw + at);
+  const std::uint32_t head = eth.get<prm::EthSeg::inline_hdr_sz>();
+  checksums = static_cast<std::uint8_t>(eth.get<prm::EthSeg::cs_flags>());
   const unsigned start = at + prm::EthSeg::inline_hdr_start::offset;
   if (head > bytes - start) return false;
   if (head != 0) segment[count++] = {start, 0, head, true};

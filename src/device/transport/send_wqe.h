@@ -32,6 +32,7 @@ struct SendWqe {
   std::uint64_t raddr;
   std::uint32_t rkey;
   std::uint64_t swap_add, compare;
+  std::uint8_t checksums;  // of a frame: which are to be written (prm::EthCsFlag)
   const std::byte* address_vector;  // UD
   unsigned control;        // offset of what follows the control segment (UMR)
   unsigned count;

@@ -68,8 +68,9 @@ class Walk {
     if (tirn >= kMaxTirs || !s_.tirs[tirn].in_use || count_ == out_.size()) return;
     const TirContext& tir = s_.tirs[tirn];
     constexpr unsigned kUnicast = 1, kMulticast = 2;
+    // Whatever its name says, the field lets frames of the TIR's own transport domain in: drivers set it to receive them.
     if (same_process_ && tir.transport_domain == origin_.transport_domain &&
-        (tir.self_lb_block & (headers_.group ? kMulticast : kUnicast)) != 0)
+        (tir.self_lb_block & (headers_.group ? kMulticast : kUnicast)) == 0)
       return;
     FrameTarget target{tir.rq, tag_, {}};
     if (tir.rq == ~0u) {

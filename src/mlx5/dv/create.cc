@@ -45,6 +45,11 @@ VERBENA_MLX5_EXPORT ibv_qp* mlx5dv_create_qp(ibv_context* ibv, ibv_qp_init_attr_
   return qp ? &qp->verbs.qp : nullptr;
 }
 
+VERBENA_MLX5_EXPORT ibv_wq* mlx5dv_create_wq(ibv_context* ibv, ibv_wq_init_attr* attr, mlx5dv_wq_init_attr* vendor) {
+  Context* context = mlx5_context(ibv);
+  return context ? create_wq(context, attr, vendor) : fail_null(EOPNOTSUPP);
+}
+
 // The table exists for every extended QP; its builders are filled where the QP was made with vendor send_ops.
 VERBENA_MLX5_EXPORT mlx5dv_qp_ex* mlx5dv_qp_ex_from_ibv_qp_ex(ibv_qp_ex* qp) { return &qp_of(&qp->qp_base)->dv; }
 

@@ -39,11 +39,14 @@ int describe(ibv_qp* ibqp, mlx5dv_qp* out) {
     out->comp_mask |= MLX5DV_QP_MASK_UAR_MMAP_OFFSET;
   }
   if (asked & MLX5DV_QP_MASK_RAW_QP_HANDLES) {  // only raw packet QPs have them
-    out->tirn = out->tisn = out->rqn = out->sqn = 0;
+    out->tirn = qp->parts.tirn;
+    out->tisn = qp->parts.tisn;
+    out->rqn = qp->parts.rqn;
+    out->sqn = qp->parts.sqn;
     out->comp_mask |= MLX5DV_QP_MASK_RAW_QP_HANDLES;
   }
   if (asked & MLX5DV_QP_MASK_RAW_QP_TIR_ADDR) {
-    out->tir_icm_addr = 0;
+    out->tir_icm_addr = qp->parts.tir_icm_addr;
     out->comp_mask |= MLX5DV_QP_MASK_RAW_QP_TIR_ADDR;
   }
   return 0;
@@ -81,6 +84,16 @@ int describe(ibv_srq* ibsrq, mlx5dv_srq* out) {
   return 0;
 }
 
+int describe(ibv_wq* ibwq, mlx5dv_rwq* out) {
+  const RecvQueue& rq = wq_of(ibwq)->ring.rq;
+  out->comp_mask = 0;
+  out->buf = rq.start;
+  out->dbrec = wq_of(ibwq)->ring.db.words;
+  out->wqe_cnt = rq.count;
+  out->stride = 1u << rq.shift;
+  return 0;
+}
+
 int describe(ibv_ah* ibah, mlx5dv_ah* out) {
   out->comp_mask = 0;
   out->av = &ah_of(ibah)->av;
@@ -113,6 +126,7 @@ ibv_context* any_context(const mlx5dv_obj* obj, std::uint64_t type) {
   if (type & MLX5DV_OBJ_QP) return obj->qp.in->context;
   if (type & MLX5DV_OBJ_CQ) return obj->cq.in->context;
   if (type & MLX5DV_OBJ_SRQ) return obj->srq.in->context;
+  if (type & MLX5DV_OBJ_RWQ) return obj->rwq.in->context;
   if (type & MLX5DV_OBJ_AH) return obj->ah.in->context;
   if (type & MLX5DV_OBJ_PD) return obj->pd.in->context;
   if (type & MLX5DV_OBJ_DM) return obj->dm.in->context;
@@ -127,7 +141,6 @@ extern "C" {
 int verbena_init_obj_1_2(mlx5dv_obj* obj, std::uint64_t type);
 int verbena_init_obj_1_0(mlx5dv_obj* obj, std::uint64_t type);
 
-// Work queues cannot exist yet: nothing makes them.
 VERBENA_MLX5_EXPORT int verbena_init_obj_1_2(mlx5dv_obj* obj, std::uint64_t type) {
   ibv_context* ibv = any_context(obj, type);
   if (!ibv || !mlx5_context(ibv)) return EOPNOTSUPP;
@@ -135,7 +148,7 @@ VERBENA_MLX5_EXPORT int verbena_init_obj_1_2(mlx5dv_obj* obj, std::uint64_t type
   if (type & MLX5DV_OBJ_QP) error = describe(obj->qp.in, obj->qp.out);
   if (!error && (type & MLX5DV_OBJ_CQ)) error = describe(obj->cq.in, obj->cq.out);
   if (!error && (type & MLX5DV_OBJ_SRQ)) error = describe(obj->srq.in, obj->srq.out);
-  if (!error && (type & MLX5DV_OBJ_RWQ)) error = EOPNOTSUPP;
+  if (!error && (type & MLX5DV_OBJ_RWQ)) error = describe(obj->rwq.in, obj->rwq.out);
   if (!error && (type & MLX5DV_OBJ_DM)) error = describe(obj->dm.in, obj->dm.out);
   if (!error && (type & MLX5DV_OBJ_DEVX)) error = describe(obj->devx.in, obj->devx.out);
   if (!error && (type & MLX5DV_OBJ_AH)) error = describe(obj->ah.in, obj->ah.out);

@@ -7,6 +7,7 @@
 #include "mlx5/export.h"
 #include "prm/misc.h"
 #include "prm/qp.h"
+#include "prm/raw.h"
 
 namespace {
 
@@ -26,8 +27,10 @@ int change_in_rts(ibv_qp* qp, Fill fill) {
   return command_errno(error, out.data());
 }
 
+// Of a raw packet QP it is its TIS that has a port.
+bool sends_frames(const ibv_qp* qp) { return qp->qp_type == IBV_QPT_RAW_PACKET; }
 bool has_lag_port(const ibv_qp* qp) {
-  return qp->qp_type == IBV_QPT_RC || qp->qp_type == IBV_QPT_UD || qp->qp_type == IBV_QPT_UC;
+  return sends_frames(qp) || qp->qp_type == IBV_QPT_RC || qp->qp_type == IBV_QPT_UD || qp->qp_type == IBV_QPT_UC;
 }
 
 struct LagPorts {
@@ -60,6 +63,29 @@ int query_port_of(ibv_qp* qp, std::uint8_t* port) {
   return 0;
 }
 
+int query_tis_port(ibv_qp* qp, std::uint8_t* port) {
+  prm::Box<prm::QueryTisIn> in;
+  prm::Box<prm::QueryTisOut> out;
+  in.set<prm::QueryTisIn::opcode>(prm::Opcode::query_tis);
+  in.set<prm::QueryTisIn::tisn>(qp_of(qp)->parts.tisn);
+  const int error = query_qp_by_command(qp, in.data(), prm::QueryTisIn::size, out.data(), prm::QueryTisOut::size);
+  if (error) return command_errno(error, out.data());
+  const auto tis = std::as_const(out).view().sub<prm::QueryTisOut::tis_context>();
+  *port = static_cast<std::uint8_t>(tis.get<prm::Tisc::lag_tx_port_affinity>());
+  return 0;
+}
+
+int modify_tis_port(ibv_qp* qp, std::uint8_t port) {
+  using In = prm::ModifyTisIn;
+  prm::Box<In> in;
+  prm::Box<prm::ModifyTisOut> out;
+  in.set<In::opcode>(prm::Opcode::modify_tis).set<In::tisn>(qp_of(qp)->parts.tisn);
+  in.sub<In::bitmask>().set<prm::ModifyTisBitmask::lag_tx_port_affinity>(1);
+  in.sub<In::ctx>().set<prm::Tisc::lag_tx_port_affinity>(port);
+  const int error = modify_qp_by_command(qp, in.data(), In::size, out.data(), prm::ModifyTisOut::size);
+  return command_errno(error, out.data());
+}
+
 }  // namespace
 
 extern "C" {
@@ -82,7 +108,7 @@ VERBENA_MLX5_EXPORT int mlx5dv_query_qp_lag_port(ibv_qp* qp, std::uint8_t* port,
   LagPorts ports;
   if (int error = query_lag(context, &ports)) return error;
   if (!ports.bonded && !context->hca.lag_tx_port_affinity) return EOPNOTSUPP;
-  if (int error = query_port_of(qp, port)) return error;
+  if (int error = sends_frames(qp) ? query_tis_port(qp, port) : query_port_of(qp, port)) return error;
   if (*port != 1 && *port != 2) return EOPNOTSUPP;
   *active_port = ports.active[*port - 1];
   return 0;
@@ -92,6 +118,7 @@ VERBENA_MLX5_EXPORT int mlx5dv_modify_qp_lag_port(ibv_qp* qp, std::uint8_t port)
   // A device that is not in LAG mode might grant the change and do nothing.
   std::uint8_t configured = 0, active = 0;
   if (int error = mlx5dv_query_qp_lag_port(qp, &configured, &active)) return error;
+  if (sends_frames(qp)) return modify_tis_port(qp, port);
   if (!context_of(qp->context)->hca.rts2rts_lag_tx_port_affinity || qp->state != IBV_QPS_RTS) return EOPNOTSUPP;
   return change_in_rts(qp, [&](auto& in) {
     using In = prm::Rts2rtsQpIn;

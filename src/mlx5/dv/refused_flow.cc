@@ -1,26 +1,12 @@
-// mlx5dv: steering through the kernel. Declared, exported and refused: the man pages' way of saying "not on this
+// mlx5dv: changes of packets, and doors from the kernel's tables. Declared, exported and refused: the man pages' way of saying "not on this
 // device".
 
 #include "mlx5/dv/refuse.h"
-
-// The header turns the plain name into a macro; programs built before 45 bind the symbol.
-#undef mlx5dv_create_flow
-
-extern "C" ibv_flow* mlx5dv_create_flow(mlx5dv_flow_matcher*, mlx5dv_flow_match_parameters*, std::size_t,
-                                        mlx5dv_flow_action_attr*);
 
 using namespace verbena::mlx5;
 
 extern "C" {
 
-VERBENA_MLX5_EXPORT ibv_flow* __mlx5dv_create_flow(mlx5dv_flow_matcher*, mlx5dv_flow_match_parameters*, std::size_t,
-                                                   mlx5dv_flow_action_attr*, std::size_t) {
-  return refuse_null();
-}
-VERBENA_MLX5_EXPORT ibv_flow* mlx5dv_create_flow(mlx5dv_flow_matcher*, mlx5dv_flow_match_parameters*, std::size_t,
-                                                 mlx5dv_flow_action_attr*) {
-  return refuse_null();
-}
 VERBENA_MLX5_EXPORT ibv_flow_action* mlx5dv_create_flow_action_esp(ibv_context*, ibv_flow_action_esp_attr*,
                                                                    mlx5dv_flow_action_esp*) {
   return refuse_null();
@@ -34,13 +20,9 @@ VERBENA_MLX5_EXPORT ibv_flow_action* mlx5dv_create_flow_action_packet_reformat(i
                                                                                mlx5dv_flow_table_type) {
   return refuse_null();
 }
-VERBENA_MLX5_EXPORT mlx5dv_flow_matcher* mlx5dv_create_flow_matcher(ibv_context*, mlx5dv_flow_matcher_attr*) {
-  return refuse_null();
-}
 VERBENA_MLX5_EXPORT mlx5dv_steering_anchor* mlx5dv_create_steering_anchor(ibv_context*, mlx5dv_steering_anchor_attr*) {
   return refuse_null();
 }
-VERBENA_MLX5_EXPORT int mlx5dv_destroy_flow_matcher(mlx5dv_flow_matcher*) { return refuse(); }
 VERBENA_MLX5_EXPORT int mlx5dv_destroy_steering_anchor(mlx5dv_steering_anchor*) { return refuse(); }
 
 }  // extern "C"

@@ -6,9 +6,6 @@ using namespace verbena::mlx5;
 
 extern "C" {
 
-VERBENA_MLX5_EXPORT ibv_wq* mlx5dv_create_wq(ibv_context*, ibv_wq_init_attr*, mlx5dv_wq_init_attr*) {
-  return refuse_null();
-}
 VERBENA_MLX5_EXPORT int mlx5dv_dci_stream_id_reset(ibv_qp*, std::uint16_t) { return refuse(); }
 VERBENA_MLX5_EXPORT int mlx5dv_qp_cancel_posted_send_wrs(mlx5dv_qp_ex*, std::uint64_t) { return refuse(); }
 

@@ -4,6 +4,8 @@
 // Threads: any.
 #pragma once
 
+#include <type_traits>
+
 #include "verbs/driver.h"
 #include "verbs/internal.h"
 
@@ -52,6 +54,7 @@ int execute_with(Context& context, uverbs::Bundle& core, uverbs::Bundle* driver)
 
 // Legacy command with a response. Structures of rdma/ib_user_verbs.h; `response` is filled as write(2) wants it.
 template <class Request, class Response>
+requires(!std::is_pointer_v<Response>)  // a lone Udata* is no response
 int legacy(Context& context, std::uint32_t command, Request& request, Response& response,
            const Udata* udata = nullptr) {
   if constexpr (requires { request.response; }) request.response = reinterpret_cast<std::uintptr_t>(&response);

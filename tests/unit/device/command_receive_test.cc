@@ -68,8 +68,8 @@ class ReceiveTest : public CommandTest {
     seg.set<prm::DataSeg::addr>(memory(kBufferAt + 0x400 * i));
     prm::store_be32(memory_ + kMemory - 4096 + 64 * (8 + i), ++posted_[i]);
   }
-  std::uint32_t direct_tir(std::uint32_t rqn, unsigned block = 0) {
-    return done(Command(Opcode::create_tir).set("inline_rqn", rqn).set("transport_domain", domain_).set("self_lb_block", block));
+  std::uint32_t direct_tir(std::uint32_t rqn, unsigned self_loopback = 3) {
+    return done(Command(Opcode::create_tir).set("inline_rqn", rqn).set("transport_domain", domain_).set("self_lb_block", self_loopback));
   }
   Command table(unsigned level = 0) {
     return Command(Opcode::create_flow_table).set("log_size", 4).set("level", level);
@@ -210,7 +210,7 @@ TEST_F(ReceiveTest, QueuesShareByHash) {
   for (unsigned i = 0; i < 4; ++i) rqns[i] = make_rq(i);
   rqt.tail64(0, std::uint64_t{rqns[0]} << 32 | rqns[1]).tail64(1, std::uint64_t{rqns[2]} << 32 | rqns[3]);
   const std::uint32_t table = done(rqt);
-  Command tir = Command(Opcode::create_tir).set("disp_type", 1).set("indirect_table", table).set("transport_domain", domain_)
+  Command tir = Command(Opcode::create_tir).set("disp_type", 1).set("indirect_table", table).set("transport_domain", domain_).set("self_lb_block", 3)
                     .set("rx_hash_fn", 2).set("rx_hash_field_selector_outer.l4_prot_type", 1)
                     .set("rx_hash_field_selector_outer.selected_fields", 0xf);
   std::memcpy(tir.in.data() + 0x20 + prm::Tirc::rx_hash_toeplitz_key::offset, kKey, sizeof kKey);
@@ -333,13 +333,13 @@ TEST_P(PoolTest, QueuesShareAPool) {
   refused(Syndrome::srq_busy, Command(Opcode::destroy_rmp).set("rmpn", rmpn));
 }
 
-TEST_F(ReceiveTest, OwnFramesCanBeKeptOut) {
-  const std::uint32_t tirn = direct_tir(make_rq(0), 1);
+TEST_F(ReceiveTest, OwnFramesComeInOnlyWhereTheyAreLetIn) {
+  const std::uint32_t tirn = direct_tir(make_rq(0), 2);
   root_to(tirn);
   post_recv(0);
   send(frame());
   EXPECT_EQ(cqe(), nullptr);
-  done(Command(Opcode::modify_tir).set("tirn", tirn).set("bitmask.self_lb_en", 1).set("self_lb_block", 2));
+  done(Command(Opcode::modify_tir).set("tirn", tirn).set("bitmask.self_lb_en", 1).set("self_lb_block", 1));
   send(frame());
   received(0);
 }

@@ -150,6 +150,9 @@ TEST_F(BadRequestTest, EveryHeaderField) {
       for (unsigned bit = 0; bit < 8; ++bit) {
         Raw raw = good;
         raw.bytes[i] ^= static_cast<std::byte>(1u << bit);
+        const auto& changed = raw.header();
+        const bool another = changed.object_id != method.spec.object || changed.method_id != method.spec.method;
+        if (another && find_method(changed.object_id, changed.method_id)) continue;  // it may well be a good one
         EXPECT_NE(run(raw), 0) << "byte " << i << " bit " << bit;
       }
     for (unsigned n : {33u, 40u, 0xffffu}) {
