@@ -10,12 +10,14 @@ import counts  # noqa: E402
 PAGE = ROOT / "docs" / "conformance.md"
 TITLES = {
     "host": "The verbena command and captures",
-    "utils": "ibverbs-utils", "perftest": "perftest", "pyverbs": "pyverbs, required modules",
+    "utils": "ibverbs-utils", "perftest": "perftest",
+    "ethernet": "perftest, raw Ethernet", "pyverbs": "pyverbs, required modules",
     "pyverbs-other": "pyverbs, all other modules (for the record)", "faults": "Faults",
     "tools": "Tools that list RDMA devices, with the libraries of the system",
     "ucx": "UCX",
     "utils-system": "ibverbs-utils with the system's libibverbs and libmlx5",
     "perftest-system": "perftest with the system's libibverbs and libmlx5",
+    "ethernet-system": "perftest, raw Ethernet, with the system's libibverbs and libmlx5",
     "pyverbs-system": "pyverbs with the system's libibverbs and libmlx5",
 }
 HEAD = """# Conformance

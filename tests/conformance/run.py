@@ -11,6 +11,7 @@ import pathlib
 import sys
 import time
 
+import suite_ethernet
 import suite_faults
 import suite_host
 import suite_perftest
@@ -29,6 +30,7 @@ SUITES = {
     "host": suite_host.run,
     "utils": suite_utils.run,
     "perftest": suite_perftest.run,
+    "ethernet": suite_ethernet.run,
     "pyverbs": suite_pyverbs.run,
     "pyverbs-other": suite_pyverbs.run_other,
     "faults": suite_faults.run,
@@ -36,7 +38,7 @@ SUITES = {
     "ucx": suite_ucx.run,
 }
 # The same programs with the libraries of the system on the virtual node: suite NAME-system.
-SYSTEM = {name + "-system": SUITES[name] for name in ("utils", "perftest", "pyverbs")}
+SYSTEM = {name + "-system": SUITES[name] for name in ("utils", "perftest", "ethernet", "pyverbs")}
 FOR_THE_RECORD = {"pyverbs-other"}  # failures there are listed but do not fail the run
 # In CI the whole of a suite that takes long is replaced by its subset.
 CI_QUICK = {"utils", "ucx"} | set(SYSTEM)

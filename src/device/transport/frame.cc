@@ -34,7 +34,8 @@ Requester::Step Requester::frame() {
     return error(prm::CqeSyndrome::local_length_err, kVendorLocalLength);
   if (wqe_.gather(nic_, self_, qp_, kMkeyLocalRead, local_memory_) != KeyError::none)
     return error(prm::CqeSyndrome::local_prot_err, prm::kVendorSyndromeLocalProtection);
-  if (held_back(nullptr, wqe_.length)) return Step::wait;
+  const bool held = local_.held_ns != 0;  // it left before
+  if (!held && held_back(nullptr, wqe_.length)) return Step::wait;
   std::array<std::byte, kFrameMax> bytes;
   PieceList to;
   to.add(nullptr, reinterpret_cast<std::uint64_t>(bytes.data()), wqe_.length);
@@ -43,53 +44,81 @@ Requester::Step Requester::frame() {
   const std::span<std::byte> whole = std::span(bytes).first(wqe_.length);
   if (wqe_.checksums)
     fill_checksums(whole, wqe_.checksums & prm::EthCsFlag::l3, wqe_.checksums & prm::EthCsFlag::l4);
-  if (engine_.trace)
-    engine_.trace->frame(nic_.config().host, nic_.segment().device_index, egress_port(nic_.segment(), qp_), whole);
-  passed_out(egress_port(nic_.segment(), qp_), {1, whole.size()});
-  distribute(whole);
+  const FrameHeaders headers = read_headers(whole);
+  if (!held) {
+    if (engine_.trace)
+      engine_.trace->frame(nic_.config().host, nic_.segment().device_index, egress_port(nic_.segment(), qp_), whole);
+    passed_out(egress_port(nic_.segment(), qp_), {1, whole.size()});
+  }
+  if ((held ? offer_again(whole, headers) : distribute(whole, headers)) == Answer::held) return hold();
+  local_.held_ns = 0;
   budget_bytes_ -= static_cast<std::int64_t>(wqe_.length);
   finish();
   return Step::next;
 }
 
-void Requester::distribute(std::span<const std::byte> frame) {
-  const FrameHeaders headers = read_headers(frame);
+// `held`: one receiver is late, and it alone is to be offered the frame again (local_.held_frame).
+Answer Requester::distribute(std::span<const std::byte> frame, const FrameHeaders& headers) {
+  Answer answer = Answer::none;
   const NicMap* addressed = nullptr;
   if (!headers.group)
     engine_.for_each_nic([&](NicMap& nic) {
       if (!addressed && has_address(nic.segment(), frame.data())) addressed = &nic;
     });
   engine_.for_each_nic([&](NicMap& nic) {
-    if (&nic == &nic_ || !addressed || addressed == &nic) offer(nic, frame, headers);
+    if (&nic != &nic_ && addressed && addressed != &nic) return;
+    if (offer(nic, frame, headers) == Answer::held) answer = Answer::held;
   });
+  return answer;
 }
 
-void Requester::offer(NicMap& nic, std::span<const std::byte> frame, const FrameHeaders& headers) {
+Answer Requester::offer_again(std::span<const std::byte> frame, const FrameHeaders& headers) {
+  const auto& held = local_.held_frame;
+  if (!held.nic->alive(*held.peer)) return Answer::none;
+  QpContext& rq = held.peer->slice->qps[held.target.rq];
+  if (rq.qpn != held.rqn) return Answer::none;
+  Responder responder(*held.nic, *held.peer, rq, engine_.me(), deferred_);
+  if (held_long_enough()) responder.drop_if_unwanted();
+  return responder.receive_frame(frame, headers, held.target);
+}
+
+Answer Requester::offer(NicMap& nic, std::span<const std::byte> frame, const FrameHeaders& headers) {
   NicSegment& segment = nic.segment();
+  Answer answer = Answer::none;
   for (unsigned word = 0; word < kMaxSlots / 64; ++word)
     for (std::uint64_t bits = segment.frame_slots[word].load(std::memory_order_acquire); bits != 0; bits &= bits - 1) {
       Peer* const peer = nic.peer(word * 64 + static_cast<unsigned>(std::countr_zero(bits)));
       if (peer == nullptr || !nic.alive(*peer)) continue;
       std::array<FrameTarget, kFrameTargets> targets;
       const unsigned count = steer(*peer, headers, {self_.slice, qp_.transport_domain}, frame.size(), engine_.me(), targets);
-      for (unsigned i = 0; i < count; ++i)
-        Responder(nic, *peer, peer->slice->qps[targets[i].rq], engine_.me(), deferred_)
-            .receive_frame(frame, headers, targets[i]);
+      for (unsigned i = 0; i < count; ++i) {
+        QpContext& rq = peer->slice->qps[targets[i].rq];
+        Responder responder(nic, *peer, rq, engine_.me(), deferred_);
+        // What is for a group waits for nobody.
+        if (headers.group || answer == Answer::held) responder.drop_if_unwanted();
+        if (responder.receive_frame(frame, headers, targets[i]) != Answer::held) continue;
+        local_.held_frame = {&nic, peer, rq.qpn, targets[i]};
+        answer = Answer::held;
+      }
     }
+  return answer;
 }
 
-// A frame without a receive WQE is lost: Ethernet promises nothing.
-void Responder::receive_frame(std::span<const std::byte> frame, const FrameHeaders& headers, const FrameTarget& target) {
+// Without a receive WQE a frame is lost, in the end: as a datagram, it is held while the receiver is only late.
+Answer Responder::receive_frame(std::span<const std::byte> frame, const FrameHeaders& headers, const FrameTarget& target) {
   SharedGuard guard(qp_.rx_lock, me_);
-  if (!Nic::in_use(qp_) || qp_.type != QpType::raw_rq) return;
-  if (static_cast<QpState>(qp_.state.load(std::memory_order_acquire)) != QpState::rts) return;
-  arrives(1, {1, frame.size()});
-  pass_in();
+  if (!Nic::in_use(qp_) || qp_.type != QpType::raw_rq) return Answer::none;
+  if (static_cast<QpState>(qp_.state.load(std::memory_order_acquire)) != QpState::rts) return Answer::none;
   ReceiveQueue queue(owner_, qp_, me_, complete_);
   ReceiveWqe wqe;
-  if (!queue.current(wqe)) {
+  const bool posted = queue.current(wqe);
+  const Answer unposted = posted ? Answer::none : nothing_posted();
+  if (unposted == Answer::held) return unposted;
+  arrives(1, {1, frame.size()});
+  pass_in();
+  if (!posted) {
     befell(&EventCounters::out_of_buffer);
-    return;
+    return Answer::none;
   }
   const bool strip = headers.vlan && qp_.keep_vlan == 0;
   const std::size_t skip = strip ? std::size_t{prm::VlanTag::size} : 0;
@@ -102,12 +131,14 @@ void Responder::receive_frame(std::span<const std::byte> frame, const FrameHeade
       break;
     case Scatter::too_long:
       receive_error(wqe, prm::CqeSyndrome::local_length_err, kVendorLocalLength);
-      return to_error();
+      to_error();
+      return Answer::none;
     case Scatter::protection:
       receive_error(wqe, prm::CqeSyndrome::local_prot_err, prm::kVendorSyndromeLocalProtection);
-      return to_error();
+      to_error();
+      return Answer::none;
     default:
-      return;
+      return Answer::none;
   }
   using Cqe = prm::Cqe64;
   CqeBuffer cqe;
@@ -125,6 +156,7 @@ void Responder::receive_frame(std::span<const std::byte> frame, const FrameHeade
   v.set<Cqe::wqe_counter>(wqe.index).set<Cqe::opcode>(prm::CqeOpcode::resp_send);
   complete_.post(qp_.recv_cq, cqe, false);
   queue.release();
+  return Answer::none;
 }
 
 }  // namespace verbena::device

@@ -19,6 +19,7 @@
 #include "device/transport/responder.h"
 #include "device/transport/send_wqe.h"
 #include "device/transport/shaping.h"
+#include "device/transport/steering.h"
 #include "device/transport/trace.h"
 #include "fabric/packet.h"
 #include "fabric/registry.h"
@@ -48,7 +49,13 @@ struct QpLocal {
   std::uint64_t timer_ns;      // earliest heap entry for this QP
   std::atomic<bool> failed_listed;  // on the list of QPs in the error state
   Turn turn;
-  std::uint64_t held_ns;       // UD: since when the link holds the datagram at sq_head; 0: it does not
+  std::uint64_t held_ns;       // UD, frames: since when the link holds what is at sq_head; 0: it does not
+  struct HeldFrame {
+    NicMap* nic;
+    Peer* peer;
+    std::uint32_t rqn;         // of the receive queue
+    FrameTarget target;
+  } held_frame;                // for whom
   bool response_booked;        // the next bytes of a READ have their time (qp.deadline_ns)
 };
 

@@ -458,6 +458,8 @@ Requester::Step Requester::hold() {
   return Step::wait;
 }
 
+bool Requester::held_long_enough() const { return device_clock() - local_.held_ns >= kHoldNs; }
+
 Requester::Step Requester::datagram() {
   if (wqe_.opcode == WqeOpcode::nop) {
     finish();
@@ -512,7 +514,7 @@ Requester::Step Requester::datagram() {
       if (found && way.nic->alive(*found.peer)) {
         Responder responder(*way.nic, *found.peer, *found.context, engine_.me(), deferred_);
         responder.arrives(way.port, wire);
-        if (held && device_clock() - local_.held_ns >= kHoldNs) responder.drop_if_unwanted();
+        if (held && held_long_enough()) responder.drop_if_unwanted();
         answer = responder.receive(packet_, payload, reply_);
       }
     }

@@ -44,8 +44,10 @@ class Requester {
   void finish(std::uint64_t bytes = 0, const std::byte* inline_data = nullptr);
   Answer deliver(const Payload& payload, bool traced = true);
   // frame.cc
-  void distribute(std::span<const std::byte> frame);
-  void offer(NicMap& nic, std::span<const std::byte> frame, const FrameHeaders& headers);
+  Answer distribute(std::span<const std::byte> frame, const FrameHeaders& headers);
+  Answer offer(NicMap& nic, std::span<const std::byte> frame, const FrameHeaders& headers);
+  Answer offer_again(std::span<const std::byte> frame, const FrameHeaders& headers);
+  bool held_long_enough() const;
   void send_multicast(const Payload& payload, const Way& way);
   void fill_common(prm::BthOperation op);
   unsigned log_mtu() const { return qp_.log_mtu >= 8 && qp_.log_mtu <= 12 ? qp_.log_mtu : 10; }

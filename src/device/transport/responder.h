@@ -28,7 +28,7 @@ struct Payload {
 enum class Answer : std::uint8_t {
   none,          // dropped: as if the wire had lost it, or nothing to say (UC, UD)
   packet,        // Reply::packet holds an ACK, a NAK or a response
-  held,          // UD: no receive WQE yet; the link holds the packet (Responder::drop_if_unwanted)
+  held,          // UD, frames: no receive WQE yet; the link holds the packet (Responder::drop_if_unwanted)
   source_fault   // the sender's own memory could not be read: its local protection error
 };
 
@@ -63,7 +63,7 @@ class Responder {
   void drop_if_unwanted() { drop_ = true; }
 
   // A frame that steering gave to this receive queue (frame.cc); takes and releases rx_lock.
-  void receive_frame(std::span<const std::byte> frame, const FrameHeaders& headers, const FrameTarget& target);
+  Answer receive_frame(std::span<const std::byte> frame, const FrameHeaders& headers, const FrameTarget& target);
 
   // For state changes, with rx_lock held: completes every posted receive WQE with a flush error.
   void flush();

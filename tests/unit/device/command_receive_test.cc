@@ -173,7 +173,7 @@ TEST_F(ReceiveTest, AFrameReachesTheQueueThatItsAddressLeadsTo) {
   EXPECT_EQ(v.get<prm::Cqe64::l4_hdr_type>(), 2u);
   EXPECT_EQ(std::memcmp(memory_ + kBufferAt, f.data(), f.size()), 0);
   send(f);
-  EXPECT_EQ(cqe(), nullptr) << "no receive WQE: lost";
+  EXPECT_EQ(cqe(), nullptr) << "no receive WQE yet";
   post_recv(0, 20);
   send(f);
   const std::byte* error = cqe();
@@ -331,6 +331,22 @@ TEST_P(PoolTest, QueuesShareAPool) {
   send(f);
   EXPECT_EQ(cqe(), nullptr) << "the pool is empty";
   refused(Syndrome::srq_busy, Command(Opcode::destroy_rmp).set("rmpn", rmpn));
+}
+
+TEST_F(ReceiveTest, AFrameWaitsForAReceiverThatIsLate) {
+  root_to(direct_tir(make_rq(0)));
+  send(frame());
+  post_recv(0);
+  EXPECT_EQ(cqe(), nullptr) << "nothing was ever posted: lost at once";
+  send(frame());
+  received(0);
+  send(frame(0x55, 2000));
+  EXPECT_EQ(cqe(), nullptr);
+  post_recv(0);
+  device_->ring_sq(device_->sq_token(sqn_));
+  received(0);
+  EXPECT_EQ(std::memcmp(memory_ + kBufferAt + 34, frame(0x55, 2000).data() + 34, 2), 0) << "the frame that waited";
+  EXPECT_EQ(cqe(), nullptr) << "once";
 }
 
 TEST_F(ReceiveTest, OwnFramesComeInOnlyWhereTheyAreLetIn) {
