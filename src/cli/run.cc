@@ -20,11 +20,11 @@ struct RunOptions {
   std::vector<std::string> program;
 };
 
-// The program keeps the libibverbs and libmlx5 of the system; a library before them gives it the virtual uverbs node.
-bool prepare_system_stack(const std::string& libraries) {
+// A library before all others gives the program the virtual uverbs node.
+bool prepare_node(const std::string& libraries) {
   const std::string preload = libraries + "/libverbena-preload.so";
   if (access(preload.c_str(), R_OK) != 0 || preload.find_first_of(" :") != std::string::npos) {
-    complain("the system's libraries need " + preload + ", which is missing or has a blank or colon in its name");
+    complain("the virtual uverbs node needs " + preload + ", which is missing or has a blank or colon in its name");
     return false;
   }
   const char* old = getenv("LD_PRELOAD");
@@ -43,11 +43,9 @@ int run(const RunOptions& options) {
     complain("its libraries (libibverbs.so.1, libverbena-nic.so) are not beside this program; is the build complete?");
     return kFailed;
   }
-  if (options.stack == "system") {
-    if (!prepare_system_stack(libraries)) return kFailed;
-  } else {
-    prepend_path("LD_LIBRARY_PATH", libraries);
-  }
+  if (options.stack != "own" && !prepare_node(libraries)) return kFailed;
+  if (options.stack != "system") prepend_path("LD_LIBRARY_PATH", libraries);
+  if (options.stack == "kernel") setenv("VERBENA_MODE", "kernel", 1);
   options.host.export_environment();
   if (!options.capture.empty()) setenv("VERBENA_CAPTURE", std::filesystem::absolute(options.capture).c_str(), 1);
 
@@ -97,9 +95,10 @@ void add_run(CLI::App& app, Action& chosen, std::vector<std::string> program) {
       ->type_name("FILE");
   command
       ->add_option("--stack", options->stack,
-                   "Whose libibverbs and libmlx5 the program uses: our own, or the system's on a virtual uverbs node")
-      ->type_name("own|system")
-      ->check(CLI::IsMember({"own", "system"}));
+                   "Whose libibverbs and libmlx5 the program uses: our own, the system's on a virtual uverbs node, or our "
+                   "own on that node, by system calls as on a kernel's")
+      ->type_name("own|system|kernel")
+      ->check(CLI::IsMember({"own", "system", "kernel"}));
   command->footer("The program's output, signals and exit status are its own.");
   command->prefix_command();  // without "--", the first word that is no option starts the program
   command->callback([options, command, program, &chosen] {

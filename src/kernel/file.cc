@@ -170,20 +170,6 @@ bool File::cqn_of(std::uint32_t handle, std::uint32_t* cqn) {
   return cq;
 }
 
-bool File::ring_all() {
-  if (dead()) return false;
-  {
-    std::lock_guard guard(lock_);
-    if (!std::exchange(rings_all_, true))
-      for (std::uint32_t handle : objects_.of_class(UVERBS_OBJECT_QP)) watched_.add(*objects_.find(handle));
-  }
-  return serve_watched();
-}
-
-void File::made_queue(Object& qp) {
-  if (rings_all_) watched_.add(qp);
-}
-
 int File::watch(std::uint16_t cls, std::uint32_t handle) {
   if (dead()) return EIO;
   std::lock_guard guard(lock_);

@@ -55,8 +55,6 @@ class File {
   void release();
   // Number of the CQ behind a handle; false if there is none.
   bool cqn_of(std::uint32_t handle, std::uint32_t* cqn);
-  // The same for all QPs of the verbs, those to come too, and looks at once. Returns whether one had work.
-  bool ring_all();
   // The program has the rings of this queue and writes its records by hand. 0, or an errno if there is no such queue.
   int watch(std::uint16_t cls, std::uint32_t handle);
   bool watching() const { return watching_.load(std::memory_order_acquire) && !dead(); }
@@ -110,8 +108,6 @@ class File {
   bool add_virtio(std::uint64_t* offset);
   // A new queue of DEVX: nothing but its records tells that the program gave it work.
   void watch_devx(DevxObject& object);
-  // A new QP of the verbs.
-  void made_queue(Object& qp);
   // Where UMEMs lie, by number.
   std::unordered_map<std::uint32_t, std::uint64_t>& umems() { return umems_; }
   // Makes device memory mappable.
@@ -151,7 +147,6 @@ class File {
   std::unordered_map<std::uint32_t, std::uint64_t> umems_;
   std::uint16_t next_uar_ = 0, next_memory_ = 0, next_virtio_ = 0;
   WatchList watched_;
-  bool rings_all_ = false;  // all QPs of the verbs are in it
   std::atomic<bool> watching_{false}, new_watch_{false}, dead_{false};
 };
 

@@ -181,7 +181,6 @@ int create_qp(File& file, QpParams& params, const Udata& driver, Qp** out) {
   driver.write(response);
   *out = qp.get();
   file.objects().add(std::move(qp));
-  if ((*out)->doorbell) file.made_queue(**out);
   return 0;
 }
 

@@ -63,7 +63,7 @@ struct Qp : Object {
   std::vector<std::array<std::uint8_t, 16>> groups;  // multicast groups it is attached to
   EventCounts reported;
   std::uint64_t doorbell = 0;      // address of the doorbell record
-  std::uint32_t seen_doorbell = 0; // send counter ring_all() saw last
+  std::uint32_t seen_doorbell = 0; // send counter the last look saw
 };
 
 // What a program asks of a new QP.

@@ -163,11 +163,6 @@ void* cq_token_by_handle(int fd, std::uint32_t handle) {
   return file && file->cqn_of(handle, &cqn) ? Tokens::get().completion_queue(file->node(), cqn) : nullptr;
 }
 
-bool ring_all(int fd) {
-  auto file = Runtime::get().file(fd);
-  return file && file->ring_all();
-}
-
 int watch(int fd, std::uint16_t cls, std::uint32_t handle) {
   auto file = Runtime::get().file(fd);
   if (!file) return EBADF;
@@ -221,7 +216,6 @@ constexpr uverbs::Backend kBackend{
     .pending = pending,
     .step = step,
     .cq_token_by_handle = cq_token_by_handle,
-    .ring_all = ring_all,
     .watch_sq = watch_sq,
     .watch_cq = watch_cq,
     .netlink = netlink,

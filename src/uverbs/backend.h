@@ -18,7 +18,7 @@ namespace verbena::uverbs {
 // uverbs0 as Linux numbers it; the others follow.
 inline constexpr unsigned kUverbsMajor = 231, kUverbsFirstMinor = 192;
 
-inline constexpr std::uint32_t kBackendAbi = 3;
+inline constexpr std::uint32_t kBackendAbi = 4;
 
 // What device discovery learns about one uverbs node (sysfs class/infiniband_verbs on a real kernel).
 struct DeviceInfo {
@@ -80,9 +80,6 @@ struct Backend {
   // For programs whose libibverbs is not ours (src/preload); may be null.
   // As cq_token, by the handle of the CQ in `fd`'s context, which is all that its public structure tells.
   void* (*cq_token_by_handle)(int fd, std::uint32_t handle);
-  // Looks at the send doorbell record of every queue of `fd`'s context and runs the device on those that advanced.
-  // Returns whether there was one. For programs that write WQEs by hand.
-  bool (*ring_all)(int fd);
 
   // The program was given the rings of this send queue (or CQ) and may write WQEs, doorbell and arm records by hand:
   // a thread looks at the records from now on, and so does step(). Until the object is destroyed. 0 or an errno.

@@ -21,7 +21,6 @@ namespace {
 ibv_context* finish_open(Context* context, bool imported) {
   if (!context) return nullptr;
   context->imported = imported;
-  publish_ops(*context);
   // The legacy GET_CONTEXT brings the descriptor along.
   if (context->verbs.context.async_fd == -1) {
     if (int error = alloc_async_fd(*context)) {

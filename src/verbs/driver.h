@@ -206,13 +206,13 @@ struct Ops {
 
 // A provider derives its context from this. `verbs` (whose own last member is ibv_context) is what programs see.
 struct Context {
+  verbs_context verbs;  // first, for those who know no more of a context (src/preload)
   const uverbs::Backend* backend;
   Device* device;
   std::uint32_t driver_id;  // RDMA_DRIVER_MLX5
   bool imported;
   Ops ops;                                    // with defaults where the provider has none
   std::atomic<std::uint64_t> unsupported[2];  // native methods the kernel does not know (Method in cmd.h)
-  verbs_context verbs;
 };
 
 inline Context* context_of(ibv_context* context) {

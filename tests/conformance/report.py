@@ -15,10 +15,15 @@ TITLES = {
     "pyverbs-other": "pyverbs, all other modules (for the record)", "faults": "Faults",
     "tools": "Tools that list RDMA devices, with the libraries of the system",
     "ucx": "UCX",
+    "mpi": "Open MPI over UCX",
+    "unprivileged": "ibverbs-utils without any rights, on a read-only root",
     "utils-system": "ibverbs-utils with the system's libibverbs and libmlx5",
     "perftest-system": "perftest with the system's libibverbs and libmlx5",
     "ethernet-system": "perftest, raw Ethernet, with the system's libibverbs and libmlx5",
     "pyverbs-system": "pyverbs with the system's libibverbs and libmlx5",
+    "utils-kernel": "ibverbs-utils with our libraries on the virtual node",
+    "perftest-kernel": "perftest with our libraries on the virtual node",
+    "pyverbs-kernel": "pyverbs with our libraries on the virtual node",
 }
 HEAD = """# Conformance
 

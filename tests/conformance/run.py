@@ -1,6 +1,6 @@
 """Conformance suites: programs we did not write, judged on the emulated NIC.
 
-run.py [--quick | --ci] [--preset NAME] [--stack own|system] [--update-baseline] [SUITE...]
+run.py [--quick | --ci] [--preset NAME] [--stack own|system|kernel] [--update-baseline] [SUITE...]
 
 Prints every failure with the command that shows it, one line of counts a suite, and leaves build/results/SUITE.json.
 Exits 1 if a case fails or if fewer pass than tests/conformance/baseline/SUITE.json says.
@@ -14,10 +14,12 @@ import time
 import suite_ethernet
 import suite_faults
 import suite_host
+import suite_mpi
 import suite_perftest
 import suite_pyverbs
 import suite_tools
 import suite_ucx
+import suite_unprivileged
 import suite_utils
 from harness import Bench
 
@@ -36,19 +38,24 @@ SUITES = {
     "faults": suite_faults.run,
     "tools": suite_tools.run,
     "ucx": suite_ucx.run,
+    "mpi": suite_mpi.run,
+    "unprivileged": suite_unprivileged.run,
 }
-# The same programs with the libraries of the system on the virtual node: suite NAME-system.
-SYSTEM = {name + "-system": SUITES[name] for name in ("utils", "perftest", "ethernet", "pyverbs")}
+# The same programs on the virtual node: NAME-system with the libraries of the system, NAME-kernel with our own, which
+# take the node for a kernel's.
+ON_NODE = {f"{name}-{stack}": SUITES[name] for stack in ("system", "kernel")
+           for name in ("utils", "perftest", "ethernet", "pyverbs")}
+ALL = SUITES | ON_NODE
 FOR_THE_RECORD = {"pyverbs-other"}  # failures there are listed but do not fail the run
 # In CI the whole of a suite that takes long is replaced by its subset.
-CI_QUICK = {"utils", "ucx"} | set(SYSTEM)
+CI_QUICK = {"utils", "ucx", "mpi", "unprivileged"} | set(ON_NODE)
 
 
 def run_suite(name, mode, preset):
     started = time.monotonic()
     cases = []
-    Bench.stack = "system" if name in SYSTEM else "own"
-    for case in (SUITES | SYSTEM)[name](mode == "quick", preset):
+    Bench.stack = name.rpartition("-")[2] if name in ON_NODE else "own"
+    for case in ALL[name](mode == "quick", preset):
         cases.append(case)
         if case["status"] == "failed" and name not in FOR_THE_RECORD:
             print(f"  failed: {case['name']}: {case['reason']}", flush=True)
@@ -88,22 +95,24 @@ def update_baseline(name, mode):
 
 def main():
     parser = argparse.ArgumentParser(prog="./dev conformance")
-    parser.add_argument("suites", nargs="*", metavar="SUITE", help=" ".join(SUITES | SYSTEM))
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help=" ".join(ALL))
     parser.add_argument("--quick", action="store_true", help="the subset that ./dev test runs")
     parser.add_argument("--ci", action="store_true", help="full length, but the subset for: " + " ".join(CI_QUICK))
-    parser.add_argument("--stack", choices=("own", "system"), default="own",
-                        help="system: the suites named are run with the libraries of the system")
+    parser.add_argument("--stack", choices=("own", "system", "kernel"), default="own",
+                        help="the suites named are run with the libraries of the system, or our own, on a virtual node")
     parser.add_argument("--preset", default="dev")
     parser.add_argument("--update-baseline", action="store_true")
     arguments = parser.parse_args()
-    if arguments.stack == "system":
-        arguments.suites = [s if s in SYSTEM else s + "-system" for s in arguments.suites] or list(SYSTEM)
-    unknown = [s for s in arguments.suites if s not in SUITES | SYSTEM]
+    if arguments.stack != "own":
+        ending = "-" + arguments.stack
+        named = [s if s in ON_NODE else s + ending for s in arguments.suites]
+        arguments.suites = named or [s for s in ON_NODE if s.endswith(ending)]
+    unknown = [s for s in arguments.suites if s not in ALL]
     if unknown:
-        parser.error(f"no such suite: {unknown[0]} (there are: {' '.join(SUITES | SYSTEM)})")
+        parser.error(f"no such suite: {unknown[0]} (there are: {' '.join(ALL)})")
     good = True
     print(f"\n== conformance ({arguments.preset})", flush=True)
-    for name in arguments.suites or SUITES | SYSTEM:
+    for name in arguments.suites or ALL:
         mode = "quick" if arguments.quick or (arguments.ci and name in CI_QUICK) else "full"
         good = run_suite(name, mode, arguments.preset) and good
         if arguments.preset == "dev":

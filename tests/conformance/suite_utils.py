@@ -60,6 +60,16 @@ def pingpong(bench, program, options, size, iterations, gid=3, hosts=(None, None
     return case(name, problem, client.seconds, shell(argv))
 
 
+def confined_cases(bench, quick):
+    """Less of everything, for the suite that is about where programs run and not about what they do."""
+    yield from single_cases(bench)
+    for program, options, size, iterations in pingpongs(True):
+        if not quick or size == 4096 or (size, program) == (2048, "ibv_ud_pingpong"):
+            yield pingpong(bench, program, options, size, iterations)
+    result = pingpong(bench, "ibv_rc_pingpong", [], 1024, 1000, hosts=("a", "b"))
+    yield dict(result, name="ibv_rc_pingpong between virtual hosts")
+
+
 def run(quick, preset):
     with Bench(preset) as bench:
         yield from single_cases(bench)

@@ -88,7 +88,10 @@ class Session {
         native();
       else
         legacy();
-      if (in_.one_in(8)) file_->ring_all();
+      if (in_.one_in(8)) {
+        file_->watch(in_.one_in(2) ? UVERBS_OBJECT_QP : UVERBS_OBJECT_CQ, in_.take() % 16);
+        file_->serve_watched();
+      }
     }
   }
 

@@ -3,6 +3,7 @@
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,7 +11,6 @@
 #include "preload/next.h"
 #include "preload/progress.h"
 #include "preload/state.h"
-#include "preload/watcher.h"
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -33,6 +33,35 @@ EXPORT int ioctl(int fd, unsigned long request, ...) {
       return now->backend->ioctl(fd, header);
     }
   return next<"ioctl", int(int, unsigned long, ...)>()(fd, request, argument);
+}
+
+// A node is a file in memory, and most of what it shows are pages of that file. Device memory, the addresses of its
+// operations and offsets where there is nothing are not.
+template <Symbol symbol>
+static void* do_mmap(void* addr, size_t length, int prot, int flags, int fd, off_t offset, const void* caller) {
+  if (fd >= 0 && (flags & MAP_TYPE) != MAP_PRIVATE) [[unlikely]]
+    if (const State* now = state(); now && !now->is_device_code(caller) && node_of(*now, fd) >= 0) {
+      const Inside guard;
+      return now->backend->mmap(addr, length, prot, flags, fd, offset);
+    }
+  return next<symbol, void*(void*, size_t, int, int, int, off_t)>()(addr, length, prot, flags, fd, offset);
+}
+
+// Exported by version alone (libc.map): libraries bind to it, while whoever looks mmap() up by name, to put a hook into
+// its code as UCX does, gets libc's. Otherwise such a hook would cut us off.
+#ifdef __x86_64__
+#define LIBC_VERSION "GLIBC_2.2.5"
+#else
+#define LIBC_VERSION "GLIBC_2.17"
+#endif
+__asm__(".symver node_mmap, mmap@" LIBC_VERSION "\n.symver node_mmap64, mmap64@" LIBC_VERSION);
+
+EXPORT void* node_mmap(void* addr, size_t length, int prot, int flags, int fd, off_t offset) {
+  return do_mmap<"mmap">(addr, length, prot, flags, fd, offset, __builtin_return_address(0));
+}
+
+EXPORT void* node_mmap64(void* addr, size_t length, int prot, int flags, int fd, off_t offset) {
+  return do_mmap<"mmap64">(addr, length, prot, flags, fd, offset, __builtin_return_address(0));
 }
 
 // The old interface, commands by write(2): the kernel refuses it where the new one is spoken for all commands.
@@ -65,7 +94,6 @@ EXPORT int close(int fd) {
   if (!candidate || !is_own_process() || now->is_device_code(__builtin_return_address(0)))
     return next<"close", int(int)>()(fd);
   forget_node(fd);
-  stop_watching(fd);
   const Inside guard;
   return now->backend->close(fd);
 }

@@ -9,24 +9,31 @@
 
 #include "preload/progress.h"
 #include "preload/state.h"
-#include "preload/watcher.h"
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
 struct verbs_context_ops;
+struct verbena_context;  // of our own libibverbs; begins with a verbs_context
+namespace verbena::verbs {
+struct Ops;
+}
 struct mlx5dv_qp_init_attr;
 struct mlx5dv_cq_init_attr;
 
 using namespace verbena::preload;
 
-// The head of mlx5dv_obj, and the bit of `types` that says it is filled in.
+// The head of mlx5dv_obj, and the bits of `types` that say what is filled in.
 struct mlx5dv_obj {
   struct {
     ibv_qp* in;
     void* out;
   } qp;
+  struct {
+    ibv_cq* in;
+    void* out;
+  } cq;
 };
-static constexpr std::uint64_t kObjQp = 1;
+static constexpr std::uint64_t kObjQp = 1, kObjCq = 2;
 
 namespace {
 
@@ -51,6 +58,15 @@ EXPORT void verbs_set_ops(verbs_context* context, const verbs_context_ops* opera
   if (function == nullptr) return;
   function(context, operations);
   hook_context(context);
+}
+
+// The same of our own library, for when it is told to take the node for a kernel's.
+EXPORT void verbena_set_ops(verbena_context* context, const verbena::verbs::Ops* operations) {
+  static std::atomic<void (*)(verbena_context*, const verbena::verbs::Ops*)> known;
+  const auto function = find(known, "libibverbs.so.1", "verbena_set_ops");
+  if (function == nullptr) return;
+  function(context, operations);
+  hook_context(reinterpret_cast<verbs_context*>(context));
 }
 
 EXPORT ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
@@ -85,12 +101,20 @@ EXPORT ibv_cq_ex* mlx5dv_create_cq(ibv_context* context, ibv_cq_init_attr_ex* at
   return cq;
 }
 
-// Whoever asks where the rings of a QP are is going to write into them.
+// Whoever asks where the rings of a queue are is going to write into them, and calls nothing then.
 EXPORT int mlx5dv_init_obj(mlx5dv_obj* object, std::uint64_t types) {
   static std::atomic<int (*)(mlx5dv_obj*, std::uint64_t)> known;
   const auto function = find(known, "libmlx5.so.1", "mlx5dv_init_obj");
   if (function == nullptr) return EOPNOTSUPP;
   const int result = function(object, types);
-  if (result == 0 && (types & kObjQp) && object->qp.in) watch(object->qp.in->context->cmd_fd);
+  const State* now = result == 0 ? state() : nullptr;
+  if (now == nullptr) return result;
+  const auto watch = [now](const ibv_context* context, auto watch_it, std::uint32_t handle) {
+    if (watch_it == nullptr || node_of(*now, context->cmd_fd) < 0) return;
+    const Inside guard;
+    watch_it(context->cmd_fd, handle);
+  };
+  if ((types & kObjQp) && object->qp.in) watch(object->qp.in->context, now->backend->watch_sq, object->qp.in->handle);
+  if ((types & kObjCq) && object->cq.in) watch(object->cq.in->context, now->backend->watch_cq, object->cq.in->handle);
   return result;
 }
