@@ -23,6 +23,7 @@ TITLES = {
     "pyverbs-system": "pyverbs with the system's libibverbs and libmlx5",
     "utils-kernel": "ibverbs-utils with our libraries on the virtual node",
     "perftest-kernel": "perftest with our libraries on the virtual node",
+    "ethernet-kernel": "perftest, raw Ethernet, with our libraries on the virtual node",
     "pyverbs-kernel": "pyverbs with our libraries on the virtual node",
 }
 HEAD = """# Conformance
