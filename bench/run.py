@@ -1,8 +1,9 @@
-"""./dev bench [instructions] [traffic] [scale] [devx]: figures of this build beside the named peers'.
+"""./dev bench [instructions] [traffic] [scale] [devx] [node]: figures of this build beside the named peers'.
 
   instructions  callgrind instructions per data path operation, beside rdma-core's libmlx5 (bench/peers.json)
   traffic       perftest over Verbena beside UCX over shared memory and TCP, measured in the same run
   scale         memory and cost of 100,000 queue pairs; registration of 4 KiB and 4 GiB
+  node          what the virtual node costs a program that never touches RDMA
   devx          device commands per second with 10 and with 100,000 objects alive; queries that are not waited for
 """
 import json
@@ -17,6 +18,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests" / "conformance"), str(ROOT / "bench")]
 import callgrind  # noqa: E402
+import node_cost  # noqa: E402
 from harness import Bench, Process, free_port, listening, pair_problem, tail  # noqa: E402
 from suite_perftest import result_rows  # noqa: E402
 
@@ -224,7 +226,8 @@ def devx(bench, count=100000):
     return good
 
 
-PARTS = {"instructions": instructions, "traffic": traffic, "scale": scale, "devx": devx}
+PARTS = {"instructions": instructions, "traffic": traffic, "scale": scale, "devx": devx,
+         "node": lambda bench: node_cost.run(bench, table)}
 
 
 def main(arguments):
