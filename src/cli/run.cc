@@ -17,6 +17,7 @@ struct RunOptions {
   HostOptions host;
   std::string capture;
   std::string stack = "own";
+  std::string netdev;
   std::vector<std::string> program;
 };
 
@@ -47,6 +48,7 @@ int run(const RunOptions& options) {
   if (options.stack != "system") prepend_path("LD_LIBRARY_PATH", libraries);
   if (options.stack == "kernel") setenv("VERBENA_MODE", "kernel", 1);
   options.host.export_environment();
+  if (!options.netdev.empty()) setenv("VERBENA_NETDEV", options.netdev.c_str(), 1);
   if (!options.capture.empty()) setenv("VERBENA_CAPTURE", std::filesystem::absolute(options.capture).c_str(), 1);
 
   std::vector<char*> argv;
@@ -93,6 +95,10 @@ void add_run(CLI::App& app, Action& chosen, std::vector<std::string> program) {
       ->add_option("--capture", options->capture,
                    "Write every packet to this pcapng file; several programs may name the same one")
       ->type_name("FILE");
+  command
+      ->add_option("--netdev", options->netdev,
+                   "Network interface of the machine that RDMA netlink names as that of mlx5_0, for programs that want one")
+      ->type_name("NAME");
   command
       ->add_option("--stack", options->stack,
                    "Whose libibverbs and libmlx5 the program uses: our own, the system's on a virtual uverbs node, or our "

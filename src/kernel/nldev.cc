@@ -1,9 +1,11 @@
 #include "kernel/nldev.h"
 
+#include <net/if.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_netlink.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <string>
 
 #include "kernel/counters.h"
@@ -39,6 +41,16 @@ int put_device(NetlinkAnswer& answer, Node& node) {
 }
 
 // There is no network interface behind the port, and no subnet administration on Ethernet.
+// The network interface of the machine that stands for the port: programs that find their device by it need one. Of the
+// first device only, as `verbena run --netdev` names one.
+void put_interface(NetlinkAnswer& answer, const Node& node) {
+  const char* name = std::getenv("VERBENA_NETDEV");
+  const std::uint32_t index = name && node.index() == 0 ? if_nametoindex(name) : 0;
+  if (!index) return;
+  answer.put(RDMA_NLDEV_ATTR_NDEV_INDEX, index);
+  answer.put(RDMA_NLDEV_ATTR_NDEV_NAME, std::string(name));
+}
+
 int put_port(NetlinkAnswer& answer, Node& node, std::uint32_t number) {
   ib_uverbs_query_port_resp port;
   if (int error = query_port(node, number, &port)) return error;
@@ -46,6 +58,7 @@ int put_port(NetlinkAnswer& answer, Node& node, std::uint32_t number) {
   answer.put(RDMA_NLDEV_ATTR_PORT_INDEX, number);
   answer.put(RDMA_NLDEV_ATTR_PORT_STATE, port.state);
   answer.put(RDMA_NLDEV_ATTR_PORT_PHYS_STATE, port.phys_state);
+  put_interface(answer, node);
   return 0;
 }
 

@@ -294,7 +294,9 @@ Outcome create_tir(State& state, const Call<prm::CreateTirIn, prm::CreateTirOut>
     return refuse(Syndrome::tir_offload);
   if (auto ok = check_hash(tirc); !ok) return ok;
   const Under parts = under(state, tirc);
-  if (!parts.domain || !may_use(*parts.domain, call.uid)) return refuse(Syndrome::tir_domain);
+  // Domain 0 is no domain: such a TIR sees none of its frames as its own.
+  const bool no_domain = tirc.get<Tirc::transport_domain>() == 0;
+  if (!no_domain && (!parts.domain || !may_use(*parts.domain, call.uid))) return refuse(Syndrome::tir_domain);
   const bool direct = tirc.get<Tirc::disp_type>() == prm::TirDispType::direct;
   if (direct && (!parts.rq || !may_use(*parts.rq, call.uid))) return refuse(Syndrome::tir_rq);
   if (!direct && (!parts.table || !may_use(*parts.table, call.uid))) return refuse(Syndrome::tir_rqt);

@@ -1,6 +1,7 @@
 // NETLINK_RDMA: what is asked, what is answered, and what is not.
 #include "kernel/nldev.h"
 
+#include <net/if.h>
 #include <rdma/rdma_netlink.h>
 
 #include <random>
@@ -93,6 +94,24 @@ TEST_F(NldevTest, NamesTheDevice) {
   EXPECT_TRUE(parsed.get(RDMA_NLDEV_ATTR_DEV_NAME, &name) && name == "mlx5_0");
   EXPECT_TRUE(parsed.get(RDMA_NLDEV_ATTR_PORT_INDEX, &ports) && ports == 1);
   EXPECT_EQ(messages[1].header.nlmsg_type, NLMSG_DONE);
+}
+
+TEST_F(NldevTest, APortMayHaveAnInterfaceOfTheMachine) {
+  const auto named = [&](std::uint32_t* index, std::string_view* name) {
+    const auto messages = ask(RDMA_NLDEV_CMD_PORT_GET, 0, {{RDMA_NLDEV_ATTR_DEV_INDEX, 0}, {RDMA_NLDEV_ATTR_PORT_INDEX, 1}});
+    static std::vector<std::byte> bytes;
+    bytes.assign(messages.at(0).bytes.begin(), messages.at(0).bytes.end());
+    NetlinkRequest parsed;
+    return parsed.parse(bytes) && parsed.get(RDMA_NLDEV_ATTR_NDEV_INDEX, index) && parsed.get(RDMA_NLDEV_ATTR_NDEV_NAME, name);
+  };
+  std::uint32_t index = 0;
+  std::string_view name;
+  EXPECT_FALSE(named(&index, &name));
+  setenv("VERBENA_NETDEV", "lo", 1);
+  EXPECT_TRUE(named(&index, &name) && index == if_nametoindex("lo") && name == "lo");
+  setenv("VERBENA_NETDEV", "no such interface", 1);
+  EXPECT_FALSE(named(&index, &name));
+  unsetenv("VERBENA_NETDEV");
 }
 
 TEST_F(NldevTest, RefusesWhatIsNotThere) {
