@@ -39,6 +39,7 @@ void Watcher::watch(const std::shared_ptr<kernel::File>& file) {
   if (runs_in_ == getpid()) return;
   sigset_t all, before;
   sigfillset(&all);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigdelset(&all, fault);  // the thread's own, e.g. at the gate
   pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's
   pthread_t thread;
   if (pthread_create(&thread, nullptr, run, this) == 0) {

@@ -16,6 +16,7 @@
 #include "device/memory/guard.h"
 #include "device/memory/promoted_table.h"
 #include "device/memory/promoter_state.h"
+#include "device/memory/raw_map.h"
 #include "device/shared/lock.h"
 #include "device/transport/clock.h"
 
@@ -125,14 +126,14 @@ bool Promoter::State::move_in(std::uint64_t va, std::uint64_t end, std::uint64_t
 bool Promoter::State::move_out(std::uint64_t va, std::uint64_t end) {
   auto* at = reinterpret_cast<void*>(va);
   const std::uint64_t bytes = end - va;
-  void* fresh = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  void* fresh = raw::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (fresh == MAP_FAILED) return false;
   Gate gate(nic.slice().header, va, end);
   gate.visitors_gone();  // one that is stopped in the middle loses its write, as a packet that comes too late would be
-  if (gate.close() && guarded_copy(fresh, at, bytes) == 0 && mremap(fresh, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) == at)
+  if (gate.close() && guarded_copy(fresh, at, bytes) == 0 && raw::move(fresh, bytes, at) == at)
     return true;
   gate.reopen();
-  munmap(fresh, bytes);
+  raw::munmap(fresh, bytes);
   return false;
 }
 
