@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::uint64_t kPromotionNs = 500'000'000;  // an owner that takes longer was stopped in the middle of a move
 
+constexpr unsigned kGates = 8;  // moves of our own pages that one copy waits for
+
 // Whether our own memory can be read: tells whose fault an EFAULT was.
 bool readable(const iovec& local) {
   char sink;
@@ -24,6 +26,16 @@ bool readable(const iovec& local) {
   for (std::size_t at = 0; at < local.iov_len; at += 4096)
     if (guarded_copy(&sink, p + at, 1) != 0) return false;
   return guarded_copy(&sink, p + local.iov_len - 1, 1) == 0;
+}
+
+// Whether our own memory can be written. Where its pages are just being moved (page_mover.cc), a write waits, while a
+// system call that writes there fails.
+bool writable(const iovec& local) {
+  auto* p = static_cast<char*>(local.iov_base);
+  const auto touch = [](char* at) { return guarded_copy(at, at, 1) == 0; };
+  for (std::size_t at = 0; at < local.iov_len; at += 4096)
+    if (!touch(p + at)) return false;
+  return touch(p + local.iov_len - 1);
 }
 
 // The pid may be of another pid namespace and then stand for somebody else: look for the cookie first.
@@ -85,7 +97,7 @@ Moved remote_copy(Peer& peer, bool writing, std::byte* mine, std::uint64_t their
   if (!may_process_vm(peer)) return run_errand(peer, writing, mine, theirs, n);
   Visit visit(peer.slice->header);
   iovec here{mine, n};
-  while (here.iov_len != 0) {
+  for (unsigned gates = 0; here.iov_len != 0;) {
     const iovec there{reinterpret_cast<void*>(theirs), here.iov_len};
     const ssize_t done = writing ? process_vm_writev(peer.pid, &here, 1, &there, 1, 0)
                                  : process_vm_readv(peer.pid, &here, 1, &there, 1, 0);
@@ -101,7 +113,8 @@ Moved remote_copy(Peer& peer, bool writing, std::byte* mine, std::uint64_t their
       peer.process_vm.store(Peer::ProcessVm::no, std::memory_order_release);
       return run_errand(peer, writing, static_cast<std::byte*>(here.iov_base), theirs, here.iov_len);
     }
-    const bool their_fault = readable(here);
+    const bool their_fault = writing ? readable(here) : writable(here);
+    if (!writing && their_fault && gates++ < kGates) continue;  // we may have waited for ours, so it is not known yet
     return writing == their_fault ? Moved::destination_fault : Moved::source_fault;
   }
   return Moved::ok;
