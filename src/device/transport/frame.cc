@@ -46,9 +46,9 @@ Requester::Step Requester::frame() {
     fill_checksums(whole, wqe_.checksums & prm::EthCsFlag::l3, wqe_.checksums & prm::EthCsFlag::l4);
   const FrameHeaders headers = read_headers(whole);
   if (!held) {
-    if (engine_.trace)
-      engine_.trace->frame(nic_.config().host, nic_.segment().device_index, egress_port(nic_.segment(), qp_), whole);
-    passed_out(egress_port(nic_.segment(), qp_), {1, whole.size()});
+    const unsigned port = egress_port(nic_.segment(), qp_);
+    if (engine_.trace) engine_.trace->frame(nic_.config().host, nic_.segment().device_index, port, whole);
+    passed_out(port, {1, whole.size()});
   }
   if ((held ? offer_again(whole, headers) : distribute(whole, headers)) == Answer::held) return hold();
   local_.held_ns = 0;
@@ -116,10 +116,7 @@ Answer Responder::receive_frame(std::span<const std::byte> frame, const FrameHea
   if (unposted == Answer::held) return unposted;
   arrives(1, {1, frame.size()});
   pass_in();
-  if (!posted) {
-    befell(&EventCounters::out_of_buffer);
-    return Answer::none;
-  }
+  if (!posted) return Answer::none;
   const bool strip = headers.vlan && qp_.keep_vlan == 0;
   const std::size_t skip = strip ? std::size_t{prm::VlanTag::size} : 0;
   PieceList pieces;

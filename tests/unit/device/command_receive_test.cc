@@ -4,6 +4,7 @@
 #include "device/shared/segments.h"
 #include "prm/cqe.h"
 #include "prm/flow.h"
+#include "prm/misc.h"
 #include "prm/raw.h"
 #include "prm/wire.h"
 #include "prm/wqe.h"
@@ -338,6 +339,9 @@ TEST_F(ReceiveTest, AFrameWaitsForAReceiverThatIsLate) {
   send(frame());
   post_recv(0);
   EXPECT_EQ(cqe(), nullptr) << "nothing was ever posted: lost at once";
+  const std::uint32_t set = done(Command(Opcode::alloc_q_counter));
+  const auto counts = run(Command(Opcode::query_q_counter).set("counter_set_id", set));
+  EXPECT_EQ(prm::ConstView<prm::QueryQCounterOut>(counts.data()).get<prm::QueryQCounterOut::out_of_buffer>(), 1u);
   send(frame());
   received(0);
   send(frame(0x55, 2000));
