@@ -147,6 +147,14 @@ int FlowTables::find_group(device::Device& device, Table& table, const FlowMatch
   return 0;
 }
 
+void FlowTables::drop_group(device::Device& device, Table& table, const Group& group) {
+  using In = prm::DestroyFlowGroupIn;
+  Command<In, prm::DestroyFlowGroupOut> command(prm::Opcode::destroy_flow_group);
+  command.in().set<In::table_id>(table.id).set<In::group_id>(group.id);
+  command.run(device);
+  table.groups.remove_if([&](const Group& g) { return &g == &group; });
+}
+
 // ---- entries ----
 
 int FlowTables::write(device::Device& device, const Table& table, const Group& group, const Entry& entry, bool modify) const {
@@ -234,12 +242,7 @@ int FlowTables::add(device::Device& device, unsigned priority, const FlowMatch& 
     error = same == group->entries.end() ? enter(device, *table, *group, wanted, verdict, out)
                                          : join(device, *table, *group, same->second, verdict, out);
   }
-  if (error && group && group->entries.empty()) {
-    Command<prm::DestroyFlowGroupIn, prm::DestroyFlowGroupOut> command(prm::Opcode::destroy_flow_group);
-    command.in().set<prm::DestroyFlowGroupIn::table_id>(table->id).set<prm::DestroyFlowGroupIn::group_id>(group->id);
-    command.run(device);
-    table->groups.remove_if([&](const Group& g) { return &g == group; });
-  }
+  if (error && group && group->entries.empty()) drop_group(device, *table, *group);
   if (error) close_if_empty(device, *table);
   return error;
 }
@@ -260,12 +263,7 @@ void FlowTables::remove(device::Device& device, Rule* rule) {
     command.run(device);
   }
   group.entries.erase(entry.index);
-  if (group.entries.empty()) {
-    Command<prm::DestroyFlowGroupIn, prm::DestroyFlowGroupOut> command(prm::Opcode::destroy_flow_group);
-    command.in().set<prm::DestroyFlowGroupIn::table_id>(table.id).set<prm::DestroyFlowGroupIn::group_id>(group.id);
-    command.run(device);
-    table.groups.remove_if([&](const Group& g) { return &g == &group; });
-  }
+  if (group.entries.empty()) drop_group(device, table, group);
   close_if_empty(device, table);
 }
 

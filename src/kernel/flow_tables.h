@@ -71,6 +71,7 @@ class FlowTables {
   Table* before(unsigned priority);
   std::uint32_t after(unsigned priority) const;
   int find_group(device::Device& device, Table& table, const FlowMatch& match, Group** out);
+  void drop_group(device::Device& device, Table& table, const Group& group);
   int enter(device::Device& device, Table& table, Group& group, const FlowMatch& match, const FlowVerdict& verdict, Rule** out);
   int join(device::Device& device, Table& table, Group& group, Entry& entry, const FlowVerdict& verdict, Rule** out);
   void write_forwarders(device::Device& device);

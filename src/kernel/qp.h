@@ -95,7 +95,7 @@ int make_raw_parts(File& file, const QpParams& params, const mlx5_ib_create_qp& 
 int make_hash_parts(File& file, const QpParams& params, const Udata& driver, Qp& qp);
 int destroy_raw_parts(File& file, Qp& qp);
 // Says in the answer to the library which parts there are.
-void describe_parts(const File& file, const Qp& qp, mlx5_ib_create_qp_resp* response);
+void describe_parts(File& file, const Qp& qp, mlx5_ib_create_qp_resp* response);
 struct RateRequest {
   std::uint32_t kbps = 0, burst = 0;
   std::uint16_t packet = 0;

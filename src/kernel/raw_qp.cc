@@ -186,8 +186,8 @@ int destroy_raw_parts(File& file, Qp& qp) {
   return 0;
 }
 
-void describe_parts(const File& file, const Qp& qp, mlx5_ib_create_qp_resp* response) {
-  if (!qp.raw || !const_cast<File&>(file).context().uid) return;
+void describe_parts(File& file, const Qp& qp, mlx5_ib_create_qp_resp* response) {
+  if (!qp.raw || !file.context().uid) return;
   const RawParts& parts = *qp.raw;
   const auto say = [&](std::uint32_t number, std::uint32_t bit, __u32* out) {
     if (!number) return;
