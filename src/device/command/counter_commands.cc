@@ -47,9 +47,9 @@ constexpr std::array kSources{
 };
 
 std::vector<std::uint64_t> read_all(State& state, std::uint32_t number, std::uint16_t uid) {
+  const Counted now = uid == 0 ? counted(state.nic) : counted(state.nic, number);
   std::vector<std::uint64_t> values;
-  for (const Source& source : kSources)
-    values.push_back(uid == 0 ? counted(state.nic, source.counter) : counted(state.nic, number, source.counter));
+  for (const Source& source : kSources) values.push_back(now[source.counter]);
   return values;
 }
 

@@ -115,23 +115,21 @@ Outcome ppcnt(State& state, const RegisterAccess& access) {
   const prm::View<PpcntReg> out(access.out);
   out.set<PpcntReg::local_port>(in.get<PpcntReg::local_port>()).set<PpcntReg::grp>(in.get<PpcntReg::grp>());
   const PortTraffic traffic = port_traffic(state.nic, *port);
-  const auto all = [&traffic](auto way) {
-    const Passed &a = traffic.ib.*way, &b = traffic.ib_multicast.*way, &c = traffic.eth.*way;
-    return Passed{a.packets + b.packets + c.packets, a.octets + b.octets + c.octets};
-  };
-  const Passed out_all = all(&Directions::out), in_all = all(&Directions::in);
+  Directions all = traffic.ib;
+  all += traffic.ib_multicast;
+  all += traffic.eth;
   switch (in.get<PpcntReg::grp>()) {
     case prm::PpcntGroup::ieee_802_3:  // frames sent and received, then their octets
-      put64(out, 0, out_all.packets);
-      put64(out, 1, in_all.packets);
-      put64(out, 4, out_all.octets);
-      put64(out, 5, in_all.octets);
+      put64(out, 0, all.out.packets);
+      put64(out, 1, all.in.packets);
+      put64(out, 4, all.out.octets);
+      put64(out, 5, all.in.octets);
       return {};
     case prm::PpcntGroup::rfc_2863:  // octets and packets in, octets and packets out
-      put64(out, 0, in_all.octets);
-      put64(out, 1, in_all.packets);
-      put64(out, 5, out_all.octets);
-      put64(out, 6, out_all.packets);
+      put64(out, 0, all.in.octets);
+      put64(out, 1, all.in.packets);
+      put64(out, 5, all.out.octets);
+      put64(out, 6, all.out.packets);
       return {};
     case prm::PpcntGroup::physical_layer:  // a link without errors
     case prm::PpcntGroup::infiniband:

@@ -173,23 +173,12 @@ Outcome query_vport_counter(State& state, const Call<prm::QueryVportCounterIn, p
   const auto port = port_of(state, call.in);
   if (!port) return refuse(port.error());
   if (call.in.get<prm::QueryVportCounterIn::clear>()) return refuse(Syndrome::vport_counter_clear);
-  Directions ib, ib_multicast, eth;
-  const auto add_both = [](Directions& to, const Directions& from) {
-    to.out.packets += from.out.packets;
-    to.out.octets += from.out.octets;
-    to.in.packets += from.in.packets;
-    to.in.octets += from.in.octets;
-  };
+  PortTraffic sum;
   // Of a bond, the vport sends and receives by both physical ports (PPCNT has each).
-  for (unsigned p = 0; p < state.profile.lag_ports(); ++p) {
-    const PortTraffic traffic = port_traffic(state.nic, p);
-    add_both(ib, traffic.ib);
-    add_both(ib_multicast, traffic.ib_multicast);
-    add_both(eth, traffic.eth);
-  }
-  put_traffic<Out::transmitted_ib_unicast, Out::received_ib_unicast>(call.out, ib);
-  put_traffic<Out::transmitted_ib_multicast, Out::received_ib_multicast>(call.out, ib_multicast);
-  put_traffic<Out::transmitted_eth_unicast, Out::received_eth_unicast>(call.out, eth);
+  for (unsigned p = 0; p < state.profile.lag_ports(); ++p) sum += port_traffic(state.nic, p);
+  put_traffic<Out::transmitted_ib_unicast, Out::received_ib_unicast>(call.out, sum.ib);
+  put_traffic<Out::transmitted_ib_multicast, Out::received_ib_multicast>(call.out, sum.ib_multicast);
+  put_traffic<Out::transmitted_eth_unicast, Out::received_eth_unicast>(call.out, sum.eth);
   return {};
 }
 

@@ -15,9 +15,11 @@ void move_to(Traffic& sum, Traffic& from) {
   if (packets != 0) add(sum, packets, octets);
 }
 
-void add_to(Passed& sum, const Traffic& more) {
-  sum.packets += more.packets.load(std::memory_order_relaxed);
-  sum.octets += more.octets.load(std::memory_order_relaxed);
+Directions read(const TwoWays& counts) {
+  const auto one = [](const Traffic& t) {
+    return Passed{t.packets.load(std::memory_order_relaxed), t.octets.load(std::memory_order_relaxed)};
+  };
+  return {one(counts.out), one(counts.in)};
 }
 
 // Calls `visit` for every QP of the NIC that is in use.
@@ -33,14 +35,6 @@ void for_each_qp(NicMap& nic, F&& visit) {
       if (Nic::in_use(*found.context)) visit(*found.context);
     }
   }
-}
-
-// The number that a QP counts by itself; null: none.
-const std::atomic<std::uint64_t>* own_count(const QpContext& qp, EventCounter which) {
-  if (which == &EventCounters::rx_write_requests) return &qp.rx_writes;
-  if (which == &EventCounters::rx_read_requests) return &qp.rx_reads;
-  if (which == &EventCounters::rx_atomic_requests) return &qp.rx_atomics;
-  return nullptr;
 }
 
 }  // namespace
@@ -66,42 +60,44 @@ void settle_counts(QpContext& qp, NicSegment& segment, Slice* slice) {
 }
 
 PortTraffic port_traffic(NicMap& nic, unsigned port) {
-  PortTraffic sum;
-  for_each_qp(nic, [&](const QpContext& qp) {
-    auto& kind = is_ethernet(qp) ? sum.eth : sum.ib;
-    for (const TwoWays* part : {&qp.requests[port], &qp.responses[port]}) {
-      add_to(kind.out, part->out);
-      add_to(kind.in, part->in);
-    }
-  });
   const PortCounters& counters = nic.segment().ports[port].counters;
-  const auto add_both = [](auto& to, const TwoWays& from) {
-    add_to(to.out, from.out);
-    add_to(to.in, from.in);
-  };
-  add_both(sum.ib, counters.ib);
-  add_both(sum.ib_multicast, counters.ib_multicast);
-  add_both(sum.eth, counters.eth);
-  return sum;
-}
-
-std::uint64_t counted(NicMap& nic, EventCounter which) {
-  std::uint64_t sum = (nic.segment().events.*which).load(std::memory_order_relaxed);
+  PortTraffic sum{read(counters.ib), read(counters.ib_multicast), read(counters.eth)};
   for_each_qp(nic, [&](const QpContext& qp) {
-    if (const auto* own = own_count(qp, which)) sum += own->load(std::memory_order_relaxed);
+    Directions& kind = is_ethernet(qp) ? sum.eth : sum.ib;
+    kind += read(qp.requests[port]);
+    kind += read(qp.responses[port]);
   });
   return sum;
 }
 
-std::uint64_t counted(Nic& nic, std::uint32_t set, EventCounter which) {
-  std::uint64_t sum = (nic.slice().q_counters[set % kQCounters].*which).load(std::memory_order_relaxed);
+void Counted::add(const QpContext& qp) {
+  writes_ += qp.rx_writes.load(std::memory_order_relaxed);
+  reads_ += qp.rx_reads.load(std::memory_order_relaxed);
+  atomics_ += qp.rx_atomics.load(std::memory_order_relaxed);
+}
+
+std::uint64_t Counted::operator[](EventCounter which) const {
+  const std::uint64_t settled = (settled_.*which).load(std::memory_order_relaxed);
+  if (which == &EventCounters::rx_write_requests) return settled + writes_;
+  if (which == &EventCounters::rx_read_requests) return settled + reads_;
+  if (which == &EventCounters::rx_atomic_requests) return settled + atomics_;
+  return settled;
+}
+
+Counted counted(NicMap& nic) {
+  Counted all(nic.segment().events);
+  for_each_qp(nic, [&](const QpContext& qp) { all.add(qp); });
+  return all;
+}
+
+Counted counted(Nic& nic, std::uint32_t set) {
+  Counted all(nic.slice().q_counters[set % kQCounters]);
   const std::uint32_t top = nic.qp_high_water();
   for (std::uint32_t i = 0; i < top; ++i) {
     const QpContext& qp = nic.slice().qps[i];
-    const auto* own = own_count(qp, which);
-    if (own != nullptr && Nic::in_use(qp) && qp.q_counter == set) sum += own->load(std::memory_order_relaxed);
+    if (Nic::in_use(qp) && qp.q_counter == set) all.add(qp);
   }
-  return sum;
+  return all;
 }
 
 }  // namespace verbena::device

@@ -33,17 +33,42 @@ void settle_counts(QpContext& qp, NicSegment& segment, Slice* slice);
 // What passed through a port (from 0) since the NIC was made.
 struct Passed {
   std::uint64_t packets = 0, octets = 0;
+  Passed& operator+=(const Passed& more) {
+    packets += more.packets;
+    octets += more.octets;
+    return *this;
+  }
 };
 struct Directions {
   Passed out, in;
+  Directions& operator+=(const Directions& more) {
+    out += more.out;
+    in += more.in;
+    return *this;
+  }
 };
 struct PortTraffic {
   Directions ib, ib_multicast, eth;
+  PortTraffic& operator+=(const PortTraffic& more) {
+    ib += more.ib;
+    ib_multicast += more.ib_multicast;
+    eth += more.eth;
+    return *this;
+  }
 };
 PortTraffic port_traffic(NicMap& nic, unsigned port);
 
-// One number of a set of this process (id 1 and above), or of all QPs of the NIC.
-std::uint64_t counted(Nic& nic, std::uint32_t set, EventCounter which);
-std::uint64_t counted(NicMap& nic, EventCounter which);
+// What befell the QPs of a set of this process (id 1 and above), or all QPs of the NIC. They are walked once.
+struct Counted {
+  explicit Counted(const EventCounters& settled) : settled_(settled) {}
+  void add(const QpContext& qp);
+  std::uint64_t operator[](EventCounter which) const;
+
+ private:
+  const EventCounters& settled_;
+  std::uint64_t writes_ = 0, reads_ = 0, atomics_ = 0;  // by QPs that are there
+};
+Counted counted(Nic& nic, std::uint32_t set);
+Counted counted(NicMap& nic);
 
 }  // namespace verbena::device

@@ -39,7 +39,7 @@ class Counters : public World {
     EXPECT_EQ(ib.in.packets, in);
     EXPECT_EQ(ib.in.octets, in_octets);
   }
-  std::uint64_t events(Process& p, EventCounter which) { return counted(static_cast<NicMap&>(*p.nic), which); }
+  std::uint64_t events(Process& p, EventCounter which) { return counted(static_cast<NicMap&>(*p.nic))[which]; }
 
   Cq *ca, *cb;
   Qp *qa, *qb;
@@ -121,15 +121,15 @@ TEST_F(Counters, ASetCountsItsOwnQps) {
   other->context->q_counter = 6;
   run(one_sided(WqeOpcode::rdma_write, 8));
   run(one_sided(WqeOpcode::rdma_write, 8));
-  EXPECT_EQ(counted(*b->nic, 5, &EventCounters::rx_write_requests), 2u);
-  EXPECT_EQ(counted(*b->nic, 6, &EventCounters::rx_write_requests), 0u);
+  EXPECT_EQ(counted(*b->nic, 5)[&EventCounters::rx_write_requests], 2u);
+  EXPECT_EQ(counted(*b->nic, 6)[&EventCounters::rx_write_requests], 0u);
   auto wr = one_sided(WqeOpcode::rdma_write, 8);
   wr.rkey ^= 0xff;
   run(wr, CqeOpcode::req_err);
-  EXPECT_EQ(counted(*b->nic, 5, &EventCounters::resp_remote_access_errors), 1u);
-  EXPECT_EQ(counted(*b->nic, 6, &EventCounters::resp_remote_access_errors), 0u);
+  EXPECT_EQ(counted(*b->nic, 5)[&EventCounters::resp_remote_access_errors], 1u);
+  EXPECT_EQ(counted(*b->nic, 6)[&EventCounters::resp_remote_access_errors], 0u);
   b->nic->free_qp(*qb->context);
-  EXPECT_EQ(counted(*b->nic, 5, &EventCounters::rx_write_requests), 3u);
+  EXPECT_EQ(counted(*b->nic, 5)[&EventCounters::rx_write_requests], 3u);
 }
 
 TEST_F(Counters, NothingIsLostWhenAQpOrItsProcessGoes) {
@@ -146,7 +146,7 @@ TEST_F(Counters, NothingIsLostWhenAQpOrItsProcessGoes) {
   now = port_traffic(**witness, 0).ib;
   EXPECT_EQ(now.in.packets, 1u);
   EXPECT_EQ(now.in.octets, kPlain + kReth + 100);
-  EXPECT_EQ(counted(**witness, &EventCounters::rx_write_requests), 1u);
+  EXPECT_EQ(counted(**witness)[&EventCounters::rx_write_requests], 1u);
 }
 
 TEST_F(Counters, DatagramsAndGroups) {
