@@ -12,7 +12,7 @@ Outcome query_lag(State& state, const Call<prm::QueryLagIn, prm::QueryLagOut>& c
   const auto lag = call.out.sub<prm::QueryLagOut::ctx>();
   std::uint32_t active = 0;
   for (unsigned port = 0; port < 2; ++port)
-    if (state.nic.segment().ports[port].state.load(std::memory_order_relaxed) == 4) active |= 1u << port;
+    if (state.nic.segment().ports[port].is_up()) active |= 1u << port;
   // A port that is down sends through the other one.
   lag.set<prm::Lagc::tx_remap_affinity_1>(active == 2 ? 2 : 1).set<prm::Lagc::tx_remap_affinity_2>(active == 1 ? 1 : 2);
   lag.set<prm::Lagc::active_port>(active).set<prm::Lagc::lag_state>(1);

@@ -15,8 +15,6 @@ namespace {
 
 using prm::ExtLinkMode;
 
-constexpr std::uint8_t kIbActive = 4;
-
 // One access: the register as the request carries it, and its copy in the reply.
 struct RegisterAccess {
   bool write;
@@ -53,7 +51,7 @@ Outcome ptys(State& state, const RegisterAccess& access) {
   if (in.get<PtysReg::proto_mask>() != prm::PtysProto::ethernet) return refuse(Syndrome::ptys_proto);
   const prm::View<PtysReg> out(access.out);
   out.set<PtysReg::local_port>(in.get<PtysReg::local_port>()).set<PtysReg::proto_mask>(prm::PtysProto::ethernet);
-  const bool up = state.nic.segment().ports[*port].state.load(std::memory_order_relaxed) == kIbActive;
+  const bool up = state.nic.segment().ports[*port].is_up();
   for (const LinkMode& mode : kModes) {
     if (mode.gbps > state.profile.link_gbps) continue;
     const std::uint32_t ext = bit(static_cast<unsigned>(mode.ext)), legacy = bit(mode.legacy_bit);
@@ -80,7 +78,7 @@ Outcome paos(State& state, const RegisterAccess& access) {
     const bool up = wanted == prm::PaosStatus::up;
     if (state.nic.set_port(*port, up) != up) state.engine.raise_port_event(up ? 4 : 1, *port + 1);
   }
-  const bool up = live.state.load(std::memory_order_relaxed) == kIbActive;
+  const bool up = live.is_up();
   const auto status = static_cast<std::uint32_t>(up ? prm::PaosStatus::up : prm::PaosStatus::down);
   const prm::View<PaosReg> out(access.out);
   out.set<PaosReg::local_port>(in.get<PaosReg::local_port>());

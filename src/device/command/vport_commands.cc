@@ -13,8 +13,6 @@ namespace {
 
 using prm::NicVportContext;
 
-constexpr std::uint8_t kIbActive = 4;
-
 // This device is one function with one vport; it manages no others.
 template <class In>
 Outcome own_vport(const prm::ConstView<In>& in) {
@@ -34,9 +32,7 @@ Maybe<unsigned> port_of(const State& state, const prm::ConstView<In>& in) {
 
 const PortState& port_state(const State& state, unsigned port) { return state.nic.segment().ports[port]; }
 
-bool is_up(const State& state, unsigned port) {
-  return port_state(state, port).state.load(std::memory_order_relaxed) == kIbActive;
-}
+bool is_up(const State& state, unsigned port) { return port_state(state, port).is_up(); }
 
 // GUIDs follow from the MAC as EUI-64 does, with the local bit flipped.
 std::uint64_t port_guid(const State& state, unsigned port) {

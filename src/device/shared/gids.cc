@@ -51,8 +51,8 @@ void fill_ports(NicSegment& segment, const NicConfig& config) {
                                    static_cast<std::uint8_t>(segment.device_index), static_cast<std::uint8_t>(p + 1)};
       std::memcpy(port.mac, mac, 6);
     }
-    port.state.store(4);
-    port.phys_state.store(5);
+    port.state.store(kPortActive);
+    port.phys_state.store(kPhysLinkUp);
     unsigned next = 0;
     if (given.link_local) add_pair(segment, p, next, link_local(port.mac), true);
     std::vector<std::uint32_t> ipv4 = given.ipv4;

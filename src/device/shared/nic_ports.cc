@@ -9,10 +9,9 @@
 namespace verbena::device {
 
 bool Nic::set_port(unsigned port, bool up) {
-  constexpr std::uint8_t kIbDown = 1, kIbActive = 4, kPhysDisabled = 3, kPhysUp = 5;
   PortState& live = segment_->ports[port];
-  const bool was = live.state.exchange(up ? kIbActive : kIbDown) == kIbActive;
-  live.phys_state.store(up ? kPhysUp : kPhysDisabled);
+  const bool was = live.state.exchange(up ? kPortActive : kPortDown) == kPortActive;
+  live.phys_state.store(up ? kPhysLinkUp : kPhysDisabled);
   file_->registry()->touch();
   return was;
 }

@@ -71,9 +71,15 @@ struct EventCounters {
 };
 inline constexpr unsigned kQCounters = 256;  // sets of a process; 0: of QPs that name none
 
+// What IBTA calls PortState and PortPhysicalState, and verbs IBV_PORT_*: those that an Ethernet port has.
+inline constexpr std::uint8_t kPortDown = 1, kPortActive = 4;
+inline constexpr std::uint8_t kPhysDisabled = 3, kPhysLinkUp = 5;
+
 struct PortState {
-  std::atomic<std::uint8_t> state;       // IBV_PORT_*: 1 down .. 4 active
-  std::atomic<std::uint8_t> phys_state;  // 5 link up
+  bool is_up() const { return state.load(std::memory_order_relaxed) == kPortActive; }
+
+  std::atomic<std::uint8_t> state;       // kPort...
+  std::atomic<std::uint8_t> phys_state;  // kPhys...
   std::uint8_t mac[6];
   PortCounters counters;
 };

@@ -8,14 +8,9 @@ namespace verbena::device {
 
 namespace {
 
-bool is_up(const PortState& port) {
-  constexpr std::uint8_t kActive = 4;
-  return port.state.load(std::memory_order_relaxed) == kActive;
-}
-
 // Whether the port (from 0) can carry packets. Two ports are a bond, in which one does the other's work.
 bool carries(const NicSegment& segment, unsigned port) {
-  return is_up(segment.ports[port]) || (segment.ports_count == 2 && is_up(segment.ports[1 - port]));
+  return segment.ports[port].is_up() || (segment.ports_count == 2 && segment.ports[1 - port].is_up());
 }
 
 }  // namespace
@@ -25,7 +20,7 @@ unsigned egress_port(const NicSegment& segment, const QpContext& qp) {
   const unsigned affinity = qp.path.lag_tx_port_affinity;
   const unsigned wanted = affinity == 1 || affinity == 2 ? affinity : qp.port == 2 ? 2 : 1;
   const unsigned other = 3 - wanted;
-  return is_up(segment.ports[wanted - 1]) || !is_up(segment.ports[other - 1]) ? wanted : other;
+  return segment.ports[wanted - 1].is_up() || !segment.ports[other - 1].is_up() ? wanted : other;
 }
 
 NicMap* Engine::Impl::visit(std::uint32_t host, std::uint8_t device) {
