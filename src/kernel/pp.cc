@@ -6,11 +6,10 @@
 #include <cstring>
 
 #include "kernel/method.h"
+#include "prm/misc.h"
 
 namespace verbena::kernel {
 namespace {
-
-constexpr std::uint16_t kSharedUid = 0xffff;  // MLX5_SHARED_RESOURCE_UID
 
 struct Pp : Object {
   Pp() : Object(MLX5_IB_OBJECT_PP) {}
@@ -42,7 +41,7 @@ int native_alloc(File& file, Request& request) {
     return error;
   const bool dedicated = flags & MLX5_IB_UAPI_PP_ALLOC_FLAGS_DEDICATED_INDEX;
   auto pp = std::make_unique<Pp>();
-  if (int error = file.node().rates().take(file.device(), contents, dedicated ? file.context().uid : kSharedUid,
+  if (int error = file.node().rates().take(file.device(), contents, dedicated ? file.context().uid : prm::kSharedResourceUid,
                                            dedicated, &pp->index))
     return error;
   request.write(MLX5_IB_ATTR_PP_OBJ_ALLOC_INDEX, pp->index);

@@ -20,6 +20,7 @@
 #include "kernel/srq.h"
 #include "prm/qp.h"
 #include "prm/raw.h"
+#include "prm/wqe.h"
 
 namespace verbena::kernel {
 
@@ -84,7 +85,7 @@ struct QpParams {
 struct Rings {
   std::uint32_t rq_entries = 0, rq_shift = 0, sq_entries = 0;
   std::uint64_t bytes() const {
-    return (std::uint64_t{rq_entries} << rq_shift) + (std::uint64_t{sq_entries} << 6);
+    return (std::uint64_t{rq_entries} << rq_shift) + (std::uint64_t{sq_entries} << prm::kLogSendWqeBasicBlock);
   }
 };
 

@@ -10,12 +10,10 @@
 #include "kernel/frame_queues.h"
 #include "kernel/qp.h"
 #include "kernel/wq.h"
+#include "prm/misc.h"
 
 namespace verbena::kernel {
 namespace {
-
-constexpr unsigned kLogWqebb = 6;
-constexpr std::uint16_t kSharedUid = 0xffff;  // whose rates every user context may name
 
 std::uint32_t self_loopback(std::uint32_t flags) {
   return (flags & MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_UC ? 1u : 0u) | (flags & MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_MC ? 2u : 0u);
@@ -24,7 +22,7 @@ std::uint32_t self_loopback(std::uint32_t flags) {
 int make_send_parts(File& file, const QpParams& params, const mlx5_ib_create_qp& request, std::uint32_t entries,
                     std::uint32_t domain, RawParts& parts) {
   if (int error = make_tis(file, domain, 0, &parts.tisn)) return error;
-  const SqRequest sq{.ring = {request.sq_buf_addr, request.db_addr, entries, kLogWqebb},
+  const SqRequest sq{.ring = {request.sq_buf_addr, request.db_addr, entries, prm::kLogSendWqeBasicBlock},
                      .pdn = params.pd->pdn,
                      .cqn = params.send_cq->cqn,
                      .user_index = request.uidx,
@@ -99,7 +97,7 @@ int move_sq(File& file, RawParts& parts, prm::SqState next, const RateRequest* w
   const bool changes = contents != parts.rate;
   std::uint16_t index = 0;
   if (changes && contents != RateContents{})
-    if (int error = table.take(file.device(), contents, kSharedUid, false, &index)) return error;
+    if (int error = table.take(file.device(), contents, prm::kSharedResourceUid, false, &index)) return error;
   if (int error = modify_sq(file, parts.sqn, parts.sq_state, next, changes ? &index : nullptr)) {
     table.give_back(file.device(), index);
     return error;

@@ -181,6 +181,8 @@ struct QueryQCounterOut : Layout<0x100> {
              roce_adp_retrans_to, roce_slow_restart, roce_slow_restart_cnps, roce_slow_restart_trans>;
 };
 
+inline constexpr std::uint16_t kSharedResourceUid = 0xffff;  // of what every user context may use
+
 // Capabilities of a user context.
 struct Uctx : Layout<0x30> {
   using cap = Field<"cap", At{0x00, 31, 0}>;

@@ -47,6 +47,7 @@ enum class WqeFence : std::uint8_t {
   small_and_fence = 0x4,  // what drivers use for a fenced send
 };
 
+inline constexpr unsigned kLogSendWqeBasicBlock = 6;
 inline constexpr std::size_t kSendWqeBasicBlock = 64;  // SQ granularity; queue positions count these
 inline constexpr std::size_t kWqeOctoword = 16;        // unit of ds
 inline constexpr std::uint32_t kInvalidLkey = 0x100;   // ends a short scatter list

@@ -29,7 +29,7 @@ Outcome admit(const State& state, const Entry& entry, std::span<const std::byte>
   if (out.size() < entry.out_size) return refuse(Syndrome::output_length);
   if (!state.initialised && entry.opcode > prm::Opcode::set_driver_version)
     return refuse(Syndrome::hca_not_initialised);
-  if (uid == 0 || uid == kSharedUid) return {};
+  if (uid == 0 || uid == prm::kSharedResourceUid) return {};
   if (entry.access == Access::privileged) return refuse(Syndrome::uid_not_privileged);
   if (!state.uctxs.find(uid)) return refuse(Syndrome::uid_unknown);
   return {};

@@ -226,7 +226,7 @@ bool may_use_rate(const State& state, std::uint32_t index, std::uint16_t uid) {
   if (index == 0) return true;
   if (index >= kRates || !state.rates[index].set) return false;
   const std::uint16_t owner = state.rates[index].uid;
-  return uid == 0 || owner == uid || owner == kSharedUid;
+  return uid == 0 || owner == uid || owner == prm::kSharedResourceUid;
 }
 
 SchedulingElement* usable_leaf(State& state, std::uint32_t id, std::uint16_t uid) {

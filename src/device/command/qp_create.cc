@@ -4,6 +4,7 @@
 #include "device/command/qos.h"
 #include "device/command/qp_objects.h"
 #include "device/command/queues.h"
+#include "prm/wqe.h"
 
 namespace verbena::device::command {
 namespace {
@@ -11,8 +12,6 @@ namespace {
 using prm::Qpc;
 using prm::RqType;
 using In = prm::CreateQpIn;
-
-constexpr unsigned kLogWqebb = 6;
 
 // Ring sizes in bytes; a queue that does not exist has none.
 struct Geometry {
@@ -27,7 +26,7 @@ Geometry geometry(const prm::ConstView<Qpc>& qpc) {
   g.has_sq = !qpc.get<Qpc::no_sq>();
   g.log_rq_stride = qpc.get<Qpc::log_rq_stride>() + 4;
   g.rq_bytes = g.has_rq ? 1ull << (qpc.get<Qpc::log_rq_size>() + g.log_rq_stride) : 0;
-  g.sq_bytes = g.has_sq ? 1ull << (qpc.get<Qpc::log_sq_size>() + kLogWqebb) : 0;
+  g.sq_bytes = g.has_sq ? 1ull << (qpc.get<Qpc::log_sq_size>() + prm::kLogSendWqeBasicBlock) : 0;
   return g;
 }
 
@@ -133,7 +132,7 @@ void fill(QpContext& qp, const prm::ConstView<Qpc>& qpc, const Geometry& g, cons
   qp.port = qp.path.port = 1;
   // The receive ring comes first, the send ring behind it.
   if (g.has_rq) qp.rq = {backing.va, qpc.get<Qpc::log_rq_size>(), g.log_rq_stride};
-  if (g.has_sq) qp.sq = {backing.va + g.rq_bytes, qpc.get<Qpc::log_sq_size>(), kLogWqebb};
+  if (g.has_sq) qp.sq = {backing.va + g.rq_bytes, qpc.get<Qpc::log_sq_size>(), prm::kLogSendWqeBasicBlock};
   qp.dbrec_va = dbr;
 }
 

@@ -10,6 +10,7 @@
 #include "device/command/queues.h"
 #include "device/command/state.h"
 #include "prm/raw.h"
+#include "prm/wqe.h"
 
 namespace verbena::device::command {
 namespace {
@@ -18,8 +19,6 @@ using prm::Sqc;
 using prm::SqState;
 using prm::Tisc;
 using prm::Wq;
-
-constexpr unsigned kLogWqebb = 6;
 
 // ---- TIS ----
 
@@ -112,7 +111,7 @@ Outcome check_context(const State& state, const prm::ConstView<Sqc>& sqc) {
   if (sqc.get<Sqc::state>() != SqState::rst) return refuse(Syndrome::sq_initial_state);
   if (sqc.get<Sqc::hairpin>()) return refuse(Syndrome::sq_hairpin);
   if (sqc.get<Sqc::ts_format>() > prm::TimestampFormat::standard) return refuse(Syndrome::sq_ts_format);
-  if (wq.get<Wq::wq_type>() != prm::WqType::cyclic || wq.get<Wq::log_wq_stride>() != kLogWqebb)
+  if (wq.get<Wq::wq_type>() != prm::WqType::cyclic || wq.get<Wq::log_wq_stride>() != prm::kLogSendWqeBasicBlock)
     return refuse(Syndrome::sq_wq_type);
   if (wq.get<Wq::log_wq_sz>() > state.profile.limits.log_max_qp_sz) return refuse(Syndrome::sq_size);
   return {};
@@ -137,7 +136,7 @@ Outcome create_sq(State& state, const Call<prm::CreateSqIn, prm::CreateSqOut>& c
   const Parts parts = parts_of(state, sqc);
   if (auto ok = check_parts(parts, call.uid); !ok) return ok;
   if (auto ok = check_rates(state, sqc, call.uid, true, true); !ok) return ok;
-  const auto backing = locate_work_queue(state, wq, kLogWqebb, call.tail(), call.uid);
+  const auto backing = locate_work_queue(state, wq, prm::kLogSendWqeBasicBlock, call.tail(), call.uid);
   if (!backing) return refuse(backing.error());
   QpContext* sq = state.nic.alloc_qp();
   if (!sq) return refuse(Syndrome::sq_none_left);
@@ -151,7 +150,7 @@ Outcome create_sq(State& state, const Call<prm::CreateSqIn, prm::CreateSqOut>& c
   sq->port = sq->path.port = 1;
   sq->path.lag_tx_port_affinity = static_cast<std::uint8_t>(parts.tis->context.get<Tisc::lag_tx_port_affinity>());
   sq->transport_domain = parts.tis->context.get<Tisc::transport_domain>();
-  sq->sq = {backing->va, wq.get<Wq::log_wq_sz>(), kLogWqebb};
+  sq->sq = {backing->va, wq.get<Wq::log_wq_sz>(), prm::kLogSendWqeBasicBlock};
   sq->dbrec_va = backing->dbr;
   SqRecord& record = state.sqs.create(sq->qpn, call.uid);
   std::memcpy(record.context.data(), sqc.data(), Sqc::size);

@@ -9,7 +9,7 @@ State::State(const Profile& p, Nic& n, Engine& e)
     : profile(p),
       nic(n),
       engine(e),
-      uctxs(counts, 1, std::min<unsigned>(1u << p.limits.log_max_uctx, kSharedUid)),
+      uctxs(counts, 1, std::min<unsigned>(1u << p.limits.log_max_uctx, prm::kSharedResourceUid)),
       pds(counts, 1, 1u << p.limits.log_max_pd),
       transport_domains(counts, 1, 1u << p.limits.log_max_transport_domain),
       xrcds(counts, 1, kXrcds),

@@ -205,12 +205,9 @@ struct State {
   Memic memic;
 };
 
-// A uid that stands for "shared by all user contexts" (the driver's own counters and the like).
-inline constexpr std::uint16_t kSharedUid = 0xffff;
-
 // May a command of `uid` name this object? The driver (uid 0) may name all.
 inline bool may_use(const Owned& object, std::uint16_t uid) {
-  return uid == 0 || object.uid == uid || object.uid == kSharedUid;
+  return uid == 0 || object.uid == uid || object.uid == prm::kSharedResourceUid;
 }
 // The same for what the driver makes for everybody: EQs, UARs, counter sets.
 inline bool may_use_shared(const Owned& object, std::uint16_t uid) { return object.uid == 0 || may_use(object, uid); }
