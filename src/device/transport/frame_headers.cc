@@ -90,6 +90,17 @@ void read_ipv6(Bytes l3, const prm::View<Match>& m, FrameHeaders& h) {
   h.l4_ok &= whole;
 }
 
+bool is_tag(std::uint32_t type) { return type == prm::kEtherTypeVlan || type == kEtherTypeServiceVlan; }
+
+// Where the network header begins, and what the type before it says: behind all VLAN tags.
+std::size_t behind_tags(Bytes frame, std::uint32_t* type) {
+  std::size_t at = prm::Eth::size;
+  *type = prm::ConstView<prm::Eth>(frame.data()).get<prm::Eth::ethertype>();
+  for (; is_tag(*type) && frame.size() >= at + prm::VlanTag::size; at += prm::VlanTag::size)
+    *type = prm::ConstView<prm::VlanTag>(frame.data() + at).get<prm::VlanTag::ethertype>();
+  return at;
+}
+
 // What goes into the hash: source, destination, ports, as far as the TIR wants them.
 struct Input {
   std::array<std::byte, 36> bytes{};
@@ -132,20 +143,16 @@ FrameHeaders read_headers(Bytes frame) {
   std::memcpy(m.data() + Match::smac_47_16::offset, eth.bytes<prm::Eth::src>().data(), 6);
   std::memcpy(m.data() + Match::dmac_47_16::offset, eth.bytes<prm::Eth::dst>().data(), 6);
   h.group = (frame[0] & std::byte{1}) != std::byte{0};
-  std::uint32_t type = eth.get<prm::Eth::ethertype>();
-  std::size_t at = prm::Eth::size;
-  for (bool first = true; (type == prm::kEtherTypeVlan || type == kEtherTypeServiceVlan) && frame.size() >= at + prm::VlanTag::size;
-       first = false, at += prm::VlanTag::size) {
-    const prm::ConstView<prm::VlanTag> tag(frame.data() + at);
-    if (first) {
-      const std::uint32_t tci = tag.get<prm::VlanTag::tci>();
-      h.vlan = type == prm::kEtherTypeVlan;
-      h.tci = static_cast<std::uint16_t>(tci);
-      m.set<Match::first_prio>(tci >> 13).set<Match::first_cfi>(tci >> 12 & 1).set<Match::first_vid>(tci & 0xfff);
-      m.set<Match::cvlan_tag>(h.vlan).set<Match::svlan_tag>(!h.vlan);
-    }
-    type = tag.get<prm::VlanTag::ethertype>();
+  const std::uint32_t outer = eth.get<prm::Eth::ethertype>();
+  if (is_tag(outer) && frame.size() >= prm::Eth::size + prm::VlanTag::size) {
+    const auto tci = prm::ConstView<prm::VlanTag>(frame.data() + prm::Eth::size).get<prm::VlanTag::tci>();
+    h.vlan = outer == prm::kEtherTypeVlan;
+    h.tci = static_cast<std::uint16_t>(tci);
+    m.set<Match::first_prio>(tci >> 13).set<Match::first_cfi>(tci >> 12 & 1).set<Match::first_vid>(tci & 0xfff);
+    m.set<Match::cvlan_tag>(h.vlan).set<Match::svlan_tag>(!h.vlan);
   }
+  std::uint32_t type = 0;
+  const std::size_t at = behind_tags(frame, &type);
   m.set<Match::ethertype>(type);
   if (type == prm::kEtherTypeIpv4) read_ipv4(frame.subspan(at), m, h);
   if (type == prm::kEtherTypeIpv6) read_ipv6(frame.subspan(at), m, h);
@@ -176,12 +183,8 @@ void fill_l4(std::span<std::byte> l4, std::uint32_t protocol, std::uint32_t pseu
 }  // namespace
 
 void fill_checksums(std::span<std::byte> frame, bool l3_wanted, bool l4_wanted) {
-  std::size_t at = prm::Eth::size;
-  std::uint32_t type = prm::ConstView<prm::Eth>(frame.data()).get<prm::Eth::ethertype>();
-  for (; (type == prm::kEtherTypeVlan || type == kEtherTypeServiceVlan) && frame.size() >= at + prm::VlanTag::size;
-       at += prm::VlanTag::size)
-    type = prm::ConstView<prm::VlanTag>(frame.data() + at).get<prm::VlanTag::ethertype>();
-  const auto l3 = frame.subspan(at);
+  std::uint32_t type = 0;
+  const auto l3 = frame.subspan(behind_tags(frame, &type));
   if (type == prm::kEtherTypeIpv4 && l3.size() >= prm::Ipv4::size) {
     const prm::ConstView<prm::Ipv4> ip(l3.data());
     const std::size_t header = ip.get<prm::Ipv4::ihl>() * 4, total = ip.get<prm::Ipv4::total_length>();
