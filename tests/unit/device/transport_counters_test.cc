@@ -12,16 +12,11 @@ using prm::WqeOpcode;
 // Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4 (IBTA annex A17); the frame check sequence is not counted.
 constexpr std::uint64_t kPlain = 14 + 20 + 8 + 12 + 4, kReth = 16, kAeth = 4, kAtomicEth = 28, kAtomicAck = 8;
 
-class Counters : public World {
+class Counters : public RcPair {
  protected:
   std::string second_host() override { return "other"; }
   void SetUp() override {
-    World::SetUp();
-    ca = a->cq();
-    cb = b->cq();
-    qa = a->qp(QpType::rc, ca);
-    qb = b->qp(QpType::rc, cb);
-    connect(*qa, *qb);
+    RcPair::SetUp();
     ma = a->memory(1 << 20);
     mb = b->memory(1 << 20);
   }
@@ -41,8 +36,6 @@ class Counters : public World {
   }
   std::uint64_t events(Process& p, EventCounter which) { return counted(static_cast<NicMap&>(*p.nic))[which]; }
 
-  Cq *ca, *cb;
-  Qp *qa, *qb;
   Memory ma, mb;
 };
 

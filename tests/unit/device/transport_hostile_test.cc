@@ -10,15 +10,10 @@ using prm::CqeOpcode;
 using prm::CqeSyndrome;
 using prm::WqeOpcode;
 
-class Hostile : public World {
+class Hostile : public RcPair {
  protected:
   void SetUp() override {
-    World::SetUp();
-    ca = a->cq();
-    cb = b->cq();
-    qa = a->qp(QpType::rc, ca);
-    qb = b->qp(QpType::rc, cb);
-    connect(*qa, *qb);
+    RcPair::SetUp();
     mb = b->memory(8192);
   }
   // A key over a table of `entries` equal entries.
@@ -42,8 +37,6 @@ class Hostile : public World {
     bool untouched() const { return std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0x77}; }); }
     std::uint64_t va() const { return reinterpret_cast<std::uint64_t>(bytes); }
   };
-  Cq *ca, *cb;
-  Qp *qa, *qb;
   Memory mb;
 };
 

@@ -13,20 +13,13 @@ using prm::WqeOpcode;
 
 unsigned syn(CqeSyndrome s) { return static_cast<unsigned>(s); }
 
-class Rc : public World {
+class Rc : public RcPair {
  protected:
   void SetUp() override {
-    World::SetUp();
-    ca = a->cq();
-    cb = b->cq();
-    qa = a->qp(QpType::rc, ca);
-    qb = b->qp(QpType::rc, cb);
-    connect(*qa, *qb);
+    RcPair::SetUp();
     ma = a->memory(1 << 20);
     mb = b->memory(1 << 20);
   }
-  Cq *ca, *cb;
-  Qp *qa, *qb;
   Memory ma, mb;
 };
 

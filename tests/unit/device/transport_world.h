@@ -324,4 +324,19 @@ class World : public ::testing::Test {
   std::unique_ptr<Process> a, b;
 };
 
+// A connected pair of RC QPs.
+class RcPair : public World {
+ protected:
+  void SetUp() override {
+    World::SetUp();
+    ca = a->cq();
+    cb = b->cq();
+    qa = a->qp(QpType::rc, ca);
+    qb = b->qp(QpType::rc, cb);
+    connect(*qa, *qb);
+  }
+  Cq *ca, *cb;
+  Qp *qa, *qb;
+};
+
 }  // namespace verbena::device::test
