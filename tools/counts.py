@@ -26,9 +26,12 @@ def line(sums):
     return "{passed} passed, {failed} failed, {skipped} skipped".format(**sums)
 
 
-def save(suite, mode, cases, for_the_record=False):
+def save(suite, mode, cases, for_the_record=False, note=""):
+    """`note`: what the table of results says before it."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     result = {"suite": suite, "mode": mode, "for_the_record": for_the_record, "cases": cases}
+    if note:
+        result["note"] = note
     text = json.dumps(result, indent=1)
     (RESULTS / f"{suite}.json").write_text(text + "\n")
 

@@ -8,6 +8,7 @@
 #include <sched.h>
 
 #include <atomic>
+#include <cstddef>
 #include <mutex>
 #include <unordered_map>
 
@@ -245,10 +246,23 @@ void before_request(const ib_uverbs_ioctl_hdr& request) {
   if (destroys_queue(request)) epoch.fetch_add(1, std::memory_order_acq_rel);
 }
 
-void hook_context(verbs_context* verbs) {
+// The word before the ibv_context says how large the whole is: it grows at its beginning.
+verbs_context* known_part(verbs_context* whole) {
+  constexpr std::size_t kKnown = offsetof(verbs_context, context), kNewAtMost = 64 * sizeof(void*);
+  char* const begin = reinterpret_cast<char*>(whole);
+  for (std::size_t more = 0; more <= kNewAtMost; more += sizeof(void*)) {
+    auto* part = reinterpret_cast<verbs_context*>(begin + more);
+    if (part->sz == more + kKnown + sizeof(ibv_context)) return part;
+  }
+  return nullptr;
+}
+
+void hook_context(verbs_context* whole) {
   const State* now = state();
+  verbs_context* const verbs = now ? known_part(whole) : nullptr;
+  if (verbs == nullptr) return;
   ibv_context* context = &verbs->context;
-  if (now == nullptr || node_of(*now, context->cmd_fd) < 0) return;
+  if (node_of(*now, context->cmd_fd) < 0) return;
   ContextHook* hook;
   {
     const std::lock_guard guard(lock);

@@ -17,6 +17,9 @@ namespace verbena::preload {
 // A request is about to go to the device: what was known about objects it destroys is forgotten.
 void before_request(const ib_uverbs_ioctl_hdr& request);
 
+// A context of a newer libibverbs begins with operations that the headers of this build do not know; what they know lies
+// at its end, where the ibv_context is. Null if `whole` is no such thing.
+verbs_context* known_part(verbs_context* whole);
 // The operations of a context, whenever a provider has (re)set them. Others' contexts are left alone.
 void hook_context(verbs_context* context);
 // The operations of extended objects; harmless if done twice or on others' objects.

@@ -4,6 +4,7 @@ pyverbs_driver.py TESTS_FOLDER MODULE JOURNAL: started by suite_pyverbs.py in a 
 hangs the process, the journal tells which, and the next process goes on behind it.
 """
 import json
+import multiprocessing
 import os
 import sys
 import time
@@ -64,6 +65,7 @@ def flatten(suite):
 
 
 def main(folder, module, journal):
+    multiprocessing.set_start_method("fork")  # which the tests were written for; from Python 3.14 on it must be said
     sys.path.insert(0, folder)
     os.chdir(folder)
     done = set()

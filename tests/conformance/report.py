@@ -25,6 +25,9 @@ TITLES = {
     "perftest-kernel": "perftest with our libraries on the virtual node",
     "ethernet-kernel": "perftest, raw Ethernet, with our libraries on the virtual node",
     "pyverbs-kernel": "pyverbs with our libraries on the virtual node",
+    "utils-newer": "ibverbs-utils of a newer Debian, with its libibverbs and libmlx5",
+    "perftest-newer": "perftest of a newer Debian, with its libibverbs and libmlx5",
+    "pyverbs-newer": "pyverbs of a newer Debian, with its libibverbs and libmlx5",
 }
 HEAD = """# Conformance
 
@@ -80,6 +83,8 @@ def page(results):
         lines += ["", f"## {TITLES[result['suite']]}", ""]
         if result["mode"] != "full":
             lines += [f"Last run: {result['mode']}.", ""]
+        if result.get("note"):
+            lines += [result["note"], ""]
         lines += table(result["suite"], result["cases"])
         lines += remarks(result["cases"])
     return "\n".join(lines) + "\n"

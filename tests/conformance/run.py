@@ -1,6 +1,6 @@
 """Conformance suites: programs we did not write, judged on the emulated NIC.
 
-run.py [--quick | --ci] [--preset NAME] [--stack own|system|kernel] [--update-baseline] [SUITE...]
+run.py [--quick | --ci] [--preset NAME] [--stack own|system|kernel] [--newer] [--update-baseline] [SUITE...]
 
 Prints every failure with the command that shows it, one line of counts a suite, and leaves build/results/SUITE.json.
 Exits 1 if a case fails or if fewer pass than tests/conformance/baseline/SUITE.json says.
@@ -8,6 +8,7 @@ Exits 1 if a case fails or if fewer pass than tests/conformance/baseline/SUITE.j
 import argparse
 import json
 import pathlib
+import subprocess
 import sys
 import time
 
@@ -46,16 +47,29 @@ SUITES = {
 ON_NODE = {f"{name}-{stack}": SUITES[name] for stack in ("system", "kernel")
            for name in ("utils", "perftest", "ethernet", "pyverbs")}
 ALL = SUITES | ON_NODE
+# The same on a newer Debian, whose programs and libraries these are: newer.sh runs this file inside it.
+NEWER = {
+    "utils-newer": suite_utils.run,
+    "perftest-newer": suite_perftest.run,
+    "pyverbs-newer": suite_pyverbs.run_newer,
+}
 FOR_THE_RECORD = {"pyverbs-other"}  # failures there are listed but do not fail the run
 # In CI the whole of a suite that takes long is replaced by its subset.
 CI_QUICK = {"utils", "ucx", "mpi", "unprivileged"} | set(ON_NODE)
 
 
+def versions():
+    """Of the Debian packages that the programs come from."""
+    packages = "rdma-core perftest python3-pyverbs python3 libc6".split()
+    shown = subprocess.run(["dpkg-query", "-W", "-f", "${Package} ${Version}\n", *packages], capture_output=True, text=True)
+    return "With " + ", ".join(shown.stdout.splitlines()) + "."
+
+
 def run_suite(name, mode, preset):
     started = time.monotonic()
     cases = []
-    Bench.stack = name.rpartition("-")[2] if name in ON_NODE else "own"
-    for case in ALL[name](mode == "quick", preset):
+    Bench.stack = "system" if name in NEWER else name.rpartition("-")[2] if name in ON_NODE else "own"
+    for case in (ALL | NEWER)[name](mode == "quick", preset):
         cases.append(case)
         if case["status"] == "failed" and name not in FOR_THE_RECORD:
             print(f"  failed: {case['name']}: {case['reason']}", flush=True)
@@ -65,7 +79,7 @@ def run_suite(name, mode, preset):
         return True
     sums = counts.counts(cases)
     label = name if preset == "dev" else f"{name}-{preset}"
-    counts.save(label, mode, cases, for_the_record=name in FOR_THE_RECORD)
+    counts.save(label, mode, cases, for_the_record=name in FOR_THE_RECORD, note=versions() if name in NEWER else "")
     print(f"{label} ({mode}): {counts.line(sums)} in {time.monotonic() - started:.0f} s", flush=True)
     return not sums["failed"] or name in FOR_THE_RECORD
 
@@ -100,19 +114,24 @@ def main():
     parser.add_argument("--ci", action="store_true", help="full length, but the subset for: " + " ".join(CI_QUICK))
     parser.add_argument("--stack", choices=("own", "system", "kernel"), default="own",
                         help="the suites named are run with the libraries of the system, or our own, on a virtual node")
+    parser.add_argument("--newer", action="store_true",
+                        help="the programs and libraries of a newer Debian (needs root): " + " ".join(NEWER))
     parser.add_argument("--preset", default="dev")
     parser.add_argument("--update-baseline", action="store_true")
     arguments = parser.parse_args()
+    available = NEWER if arguments.newer else ALL
+    if arguments.newer:
+        arguments.suites = [s if s in NEWER else s + "-newer" for s in arguments.suites]
     if arguments.stack != "own":
         ending = "-" + arguments.stack
         named = [s if s in ON_NODE else s + ending for s in arguments.suites]
         arguments.suites = named or [s for s in ON_NODE if s.endswith(ending)]
-    unknown = [s for s in arguments.suites if s not in ALL]
+    unknown = [s for s in arguments.suites if s not in available]
     if unknown:
-        parser.error(f"no such suite: {unknown[0]} (there are: {' '.join(ALL)})")
+        parser.error(f"no such suite: {unknown[0]} (there are: {' '.join(available)})")
     good = True
     print(f"\n== conformance ({arguments.preset})", flush=True)
-    for name in arguments.suites or ALL:
+    for name in arguments.suites or available:
         mode = "quick" if arguments.quick or (arguments.ci and name in CI_QUICK) else "full"
         good = run_suite(name, mode, arguments.preset) and good
         if arguments.preset == "dev":

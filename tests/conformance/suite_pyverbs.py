@@ -23,6 +23,7 @@ REQUIRED = """test_addr test_atomic test_cq test_cq_events test_cqex test_device
  test_mlx5_huge_page test_mlx5_udp_sport test_mlx5_lag_affinity test_mlx5_uar test_mlx5_devx
  test_mlx5_var test_mlx5_pp test_mlx5_sched test_mlx5_dm_ops test_flow test_mlx5_flow test_rss_traffic
  test_mlx5_timestamp""".split()
+REQUIRED_NEWER = "test_buf test_dmah test_mlx5_devx_async_events test_mlx5_rdma_ctrl test_phc_timestamp test_srq".split()
 # Left out everywhere: other vendors' devices, and machines with a CUDA GPU.
 OTHERS = {"test_efa_srd", "test_efadv", "test_cuda_dmabuf", "test_mlx5_cuda_umem", "test_mlx5_dmabuf"}
 QUICK = ["test_addr", "test_pd", "test_cq", "test_cq_events", "test_device", "test_qp"]
@@ -150,6 +151,15 @@ def run(quick, preset):
     folder = unpack(ROOT / "build" / "pyverbs-tests" / "tests")
     with huge_pages(16), Bench(preset) as bench:
         for module in QUICK if quick else REQUIRED:
+            for entry in run_module(bench, folder, module):
+                yield judge(entry)
+
+
+def run_newer(quick, preset):
+    """The modules of a newer rdma-core whose parts of the device exist."""
+    folder = unpack(ROOT / "build" / "pyverbs-newer" / "tests")
+    with huge_pages(16), Bench(preset) as bench:
+        for module in QUICK if quick else [*REQUIRED, *REQUIRED_NEWER]:
             for entry in run_module(bench, folder, module):
                 yield judge(entry)
 
