@@ -15,6 +15,7 @@
 #include "device/shared/nic.h"
 #include "device/shared/nic_tracker.h"
 #include "device/transport/engine.h"
+#include "prm/wqe.h"
 
 namespace verbena::device {
 namespace {
@@ -129,6 +130,31 @@ class AttachedDevice final : public Device {
   }
 
   Tracker* tracker() override { return &tracker_; }
+
+  int join_xrcd(std::uint64_t file_device, std::uint64_t file_inode, bool create, bool exclusive,
+                std::uint32_t* number) override {
+    std::lock_guard guard(commands_.mutex);
+    const int error = nic_->join_xrcd(file_device, file_inode, create, exclusive, number);
+    if (!error && !commands_.xrcds.find(*number)) commands_.xrcds.create(*number, 0);
+    return error;
+  }
+  bool has_xrc_target(std::uint32_t qpn, std::uint32_t xrcd) override {
+    const auto found = nic_->find_qp(qpn);
+    return found && Nic::in_use(*found.context) && found.context->qpn == qpn && found.context->type == QpType::xrc &&
+           found.context->xrcd == xrcd && found.context->sq.va == 0;
+  }
+
+  void send_doorbell(std::span<const std::byte, 8> ctrl) override {
+    alignas(8) std::byte copy[prm::CtrlSeg::size]{};
+    std::copy(ctrl.begin(), ctrl.end(), copy);
+    const prm::ConstView<prm::CtrlSeg> segment(copy);
+    QpContext* qp = nic_->own_qp(segment.get<prm::CtrlSeg::qpn>());
+    if (!qp || qp->no_send_record == 0) return;
+    // It may say how long the WQE is that it names; else it names the one behind it.
+    const std::uint32_t blocks = (segment.get<prm::CtrlSeg::ds>() + 3) / 4;
+    qp->rung.store((segment.get<prm::CtrlSeg::wqe_index>() + blocks) & 0xffff, std::memory_order_release);
+    engine_.ring_sq(*qp);
+  }
 
   void* sq_token(std::uint32_t qpn) override { return nic_->own_qp(qpn); }
   void* cq_token(std::uint32_t cqn) override { return nic_->own_cq(cqn); }

@@ -6,6 +6,7 @@
 // Threads: every member may be called from any thread, except where noted.
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -56,6 +57,20 @@ class Device {
 
   // Where the driver says what it made, for all processes of the virtual host. Null: nowhere.
   virtual Tracker* tracker() { return nullptr; }
+
+  // XRC domains that a file stands for, which the drivers of all processes of the virtual host agree on. This process holds
+  // it until DEALLOC_XRCD. 0 or an errno: EAGAIN (none yet, and not to be made), EINVAL (there is one, and it was to be
+  // new), ENOMEM.
+  virtual int join_xrcd(std::uint64_t /*file_device*/, std::uint64_t /*file_inode*/, bool /*create*/,
+                        bool /*exclusive*/, std::uint32_t* /*number*/) {
+    return ENOMEM;
+  }
+  // Whether a process of the virtual host has an XRC queue pair of this number in this domain.
+  virtual bool has_xrc_target(std::uint32_t /*qpn*/, std::uint32_t /*xrcd*/) { return false; }
+
+  // A store to the send doorbell of a UAR page, in the name of a queue that has no doorbell record: the first 8 bytes of
+  // the control segment.
+  virtual void send_doorbell(std::span<const std::byte, 8> /*ctrl*/) {}
 
   // Doorbells. Tokens stay valid until the object is destroyed.
   virtual void* sq_token(std::uint32_t qpn) = 0;

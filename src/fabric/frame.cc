@@ -11,7 +11,7 @@ namespace verbena::fabric {
 namespace {
 
 using prm::Aeth, prm::AtomicAckEth, prm::AtomicEth, prm::Bth, prm::BthOperation, prm::BthService, prm::Deth, prm::Eth;
-using prm::Grh, prm::Ieth, prm::ImmDt, prm::Ipv4, prm::Ipv6, prm::Reth, prm::Udp, prm::View;
+using prm::Grh, prm::Ieth, prm::ImmDt, prm::Ipv4, prm::Ipv6, prm::Reth, prm::Udp, prm::View, prm::XrcEth;
 
 constexpr std::size_t kLrhBytes = 8;  // of the LRH that the ICRC is computed as if there were
 constexpr std::size_t kIpBytesMax = 0xffff;
@@ -101,11 +101,13 @@ std::size_t pad_of(std::size_t payload) { return (4 - payload % 4) % 4; }
 
 // Which extension headers follow the BTH, by the operation (IBTA volume 1, table 38).
 struct Extensions {
-  bool reth, atomic, aeth, atomic_ack, immediate, invalidate;
+  bool xrc, reth, atomic, aeth, atomic_ack, immediate, invalidate;
 };
-constexpr Extensions extensions_of(BthOperation op) {
+constexpr Extensions extensions_of(BthService service, BthOperation op) {
   using enum BthOperation;
   Extensions e{};
+  // Every XRC request says which receive queue it is for.
+  e.xrc = service == BthService::xrc && !(op >= rdma_read_response_first && op <= atomic_acknowledge);
   e.reth = op == rdma_write_first || op == rdma_write_only || op == rdma_write_only_imm || op == rdma_read_request;
   e.atomic = op == compare_swap || op == fetch_add;
   e.aeth = op == rdma_read_response_first || op == rdma_read_response_last || op == rdma_read_response_only ||
@@ -122,8 +124,9 @@ void put_transport(const Packet& p, std::vector<std::byte>& out) {
   bth.set<Bth::padcnt>(static_cast<std::uint32_t>(pad_of(p.payload.size()))).set<Bth::pkey>(p.pkey);
   bth.set<Bth::destqp>(p.dest_qpn).set<Bth::ackreq>(p.ack_request).set<Bth::psn>(p.psn);
   const BthService service = bth.get<Bth::service>();
-  const Extensions has = extensions_of(bth.get<Bth::operation>());
+  const Extensions has = extensions_of(service, bth.get<Bth::operation>());
   if (service == BthService::ud) append<Deth>(out).set<Deth::qkey>(p.qkey).set<Deth::srcqp>(p.src_qpn);
+  if (has.xrc) append<XrcEth>(out).set<XrcEth::xrcsrq>(p.xrc_srqn);
   if (has.reth) append<Reth>(out).set<Reth::va>(p.va).set<Reth::rkey>(p.rkey).set<Reth::dma_length>(p.length);
   if (has.atomic) {
     const auto eth = append<AtomicEth>(out);
@@ -160,8 +163,10 @@ constexpr std::size_t network_bytes(Carrier carrier) {
 constexpr auto kExtensionBytes = [] {
   std::array<std::uint8_t, 256> bytes{};
   for (unsigned opcode = 0; opcode < bytes.size(); ++opcode) {
-    const Extensions has = extensions_of(static_cast<BthOperation>(opcode & 0x1f));
-    std::size_t n = static_cast<BthService>(opcode >> 5) == BthService::ud ? Deth::size : 0;
+    const auto service = static_cast<BthService>(opcode >> 5);
+    const Extensions has = extensions_of(service, static_cast<BthOperation>(opcode & 0x1f));
+    std::size_t n = service == BthService::ud ? Deth::size : 0;
+    if (has.xrc) n += XrcEth::size;
     if (has.reth) n += Reth::size;
     if (has.atomic) n += AtomicEth::size;
     if (has.aeth) n += Aeth::size;
@@ -183,7 +188,9 @@ std::uint64_t message_bytes(Carrier carrier, std::uint8_t opcode, std::uint64_t 
   const std::size_t plain = Eth::size + network_bytes(carrier) + Bth::size + prm::kIcrcSize;
   // A READ response has its AETH in the first and in the last packet, everything else what it has in one of them.
   const bool response = (opcode & 0x1f) == static_cast<unsigned>(BthOperation::rdma_read_response_only);
-  const std::uint64_t extensions = kExtensionBytes[opcode] * (response && packets > 1 ? 2u : 1u);
+  std::uint64_t extensions = kExtensionBytes[opcode] * (response && packets > 1 ? 2u : 1u);
+  const auto service = static_cast<BthService>(opcode >> 5);
+  if (extensions_of(service, static_cast<BthOperation>(opcode & 0x1f)).xrc) extensions += (packets - 1) * XrcEth::size;
   return packets * plain + extensions + payload + pad_of(payload);
 }
 

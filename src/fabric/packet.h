@@ -41,6 +41,7 @@ struct Packet {
   bool ack_request = false;
   bool migrated = true;           // BTH MigReq
   std::uint16_t pkey = 0xffff;
+  std::uint32_t xrc_srqn = 0;     // XRCETH (XRC requests)
   // DETH (UD)
   std::uint32_t qkey = 0;
   std::uint32_t src_qpn = 0;      // also known (from the context) for connected QPs, though not on the wire

@@ -65,6 +65,8 @@ bool source_of(prm::Opcode kind, EventSource* source) {
       return true;
     case prm::Opcode::create_srq:
     case prm::Opcode::create_rmp:
+    case prm::Opcode::create_xrc_srq:
+    case prm::Opcode::create_xrq:
       *source = EventSource::srq;
       return true;
     default:

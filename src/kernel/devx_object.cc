@@ -50,6 +50,12 @@ std::uint64_t doorbell_of(File& file, Mailbox in, prm::Opcode kind) {
   return 0;
 }
 
+bool has_no_send_record(Mailbox in, prm::Opcode kind) {
+  if (kind != prm::Opcode::create_qp || in.size() < prm::CreateQpIn::size) return false;
+  return prm::ConstView<prm::CreateQpIn>(in.data()).sub<prm::CreateQpIn::qpc>().get<prm::Qpc::send_dbr_mode>() !=
+         prm::SendDbrMode::dbr_valid;
+}
+
 int native_create(File& file, Request& request) {
   const auto uid = file.context().uid;
   const auto in = request.in(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN);
@@ -63,7 +69,8 @@ int native_create(File& file, Request& request) {
   object->id = created_object(command.in(), command.out());
   object->undo = destroy_request(command.in(), object->id, uid);
   object->doorbell = doorbell_of(file, command.in(), object->id.kind);
-  if (object->doorbell) file.watch_devx(*object);
+  if (has_no_send_record(command.in(), object->id.kind)) object->doorbell = 0;
+  if (object->doorbell || has_no_send_record(command.in(), object->id.kind)) file.watch_devx(*object);
   const std::uint32_t handle = file.objects().add(std::move(object));
   request.set_id(MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE, handle);
   return 0;
@@ -91,7 +98,7 @@ bool is_object(const Object& object, const ObjectId& id) {
     case UVERBS_OBJECT_CQ:
       return id == ObjectId{prm::Opcode::create_cq, 0, static_cast<const Cq&>(object).cqn};
     case UVERBS_OBJECT_SRQ:
-      return id == ObjectId{prm::Opcode::create_srq, 0, static_cast<const Srq&>(object).srqn};
+      return id == ObjectId{static_cast<const Srq&>(object).made_by(), 0, static_cast<const Srq&>(object).srqn};
     default:
       return false;
   }

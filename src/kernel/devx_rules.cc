@@ -328,6 +328,16 @@ void require_umem(std::span<std::byte> in) {
       });
     case Opcode::create_rmp:
       return ring_in_umem<prm::CreateRmpIn, prm::Rmpc>(in);
+    case Opcode::create_xrq:
+      return edit<prm::CreateXrqIn>(in, [](auto request) {
+        const auto wq = request.template sub<prm::CreateXrqIn::xrq_context>().template sub<prm::Xrqc::wq>();
+        wq.template set<prm::Wq::dbr_umem_valid>(1).template set<prm::Wq::wq_umem_valid>(1);
+      });
+    case Opcode::create_xrc_srq:
+      return edit<prm::CreateXrcSrqIn>(in, [](auto request) {
+        request.template set<prm::CreateXrcSrqIn::xrc_srq_umem_valid>(1);
+        request.template sub<prm::CreateXrcSrqIn::xrc_srq_context_entry>().template set<prm::XrcSrqc::dbr_umem_valid>(1);
+      });
     case Opcode::create_sq:
       return ring_in_umem<prm::CreateSqIn, prm::Sqc>(in);
     case Opcode::create_rq:

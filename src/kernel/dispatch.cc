@@ -11,16 +11,17 @@ namespace verbena::kernel {
 namespace {
 
 // Every native method by object and method number. Families are few and their tables short.
-std::array<std::span<const Method>, 21> all_methods() {
+std::array<std::span<const Method>, 22> all_methods() {
   return {context_methods(), port_methods(),         pd_methods(),          mr_methods(),       mw_methods(),
           cq_methods(),      qp_methods(),           srq_methods(),         ah_methods(),       uar_methods(),
           devx_general_methods(), devx_object_methods(), devx_umem_methods(), devx_event_methods(),
-          dm_methods(), var_methods(), pp_methods(), wq_methods(), flow_methods(), counters_methods(), flow_matcher_methods()};
+          dm_methods(), var_methods(), pp_methods(), wq_methods(), flow_methods(), counters_methods(), flow_matcher_methods(),
+          xrcd_methods()};
 }
 
-std::array<std::span<const WriteCommand>, 11> all_commands() {
+std::array<std::span<const WriteCommand>, 12> all_commands() {
   return {context_commands(), port_commands(), pd_commands(), mr_commands(), mw_commands(),
-          cq_commands(),      qp_commands(),   srq_commands(), ah_commands(), wq_commands(), flow_commands()};
+          cq_commands(),      qp_commands(),   srq_commands(), ah_commands(), wq_commands(), flow_commands(), xrcd_commands()};
 }
 
 // The program's memory as it is now: a wrong pointer is an answer, not a signal.

@@ -9,14 +9,15 @@ namespace verbena::kernel {
 
 void EventRegistry::add(EventSource source, std::uint32_t number, EventTarget target) {
   std::lock_guard guard(lock_);
-  of(source)[number] = std::move(target);
+  of(source).emplace(number, std::move(target));
 }
 
-EventCounts EventRegistry::remove(EventSource source, std::uint32_t number) {
+EventCounts EventRegistry::remove(EventSource source, std::uint32_t number, const std::uint64_t* user_handle) {
   std::lock_guard guard(lock_);
   Targets& targets = of(source);
-  auto it = targets.find(number);
-  if (it == targets.end()) return {};
+  auto [it, end] = targets.equal_range(number);
+  while (it != end && user_handle && it->second.user_handle != *user_handle) ++it;
+  if (it == end) return {};
   EventTarget& target = it->second;
   EventCounts counts{target.completions_sent, target.async_sent};
   if (target.completions && counts.completions) counts.completions -= target.completions->retract(target.user_handle);
@@ -110,11 +111,13 @@ void EventRegistry::completion(std::uint32_t cqn) {
 
 void EventRegistry::object_event(EventSource source, std::uint32_t number, Event event) {
   std::lock_guard guard(lock_);
-  auto it = of(source).find(number);
-  if (it == of(source).end() || !it->second.async) return;
-  ib_uverbs_async_event_desc record{it->second.user_handle, static_cast<std::uint32_t>(event), 0};
-  ++it->second.async_sent;
-  it->second.async->post(&record);
+  for (auto [it, end] = of(source).equal_range(number); it != end; ++it) {
+    EventTarget& target = it->second;
+    if (!target.async) continue;
+    ib_uverbs_async_event_desc record{target.user_handle, static_cast<std::uint32_t>(event), 0};
+    ++target.async_sent;
+    target.async->post(&record);
+  }
 }
 
 void EventRegistry::device_event(Event event, std::uint32_t port) {

@@ -56,9 +56,10 @@ struct DevxSubscription {
 
 class EventRegistry {
  public:
+  // Again for every handle that a shared queue pair has.
   void add(EventSource source, std::uint32_t number, EventTarget target);
-  // Forgets the object and takes back what was not read.
-  EventCounts remove(EventSource source, std::uint32_t number);
+  // Forgets the object and takes back what was not read. Of an object with several handles: this one.
+  EventCounts remove(EventSource source, std::uint32_t number, const std::uint64_t* user_handle = nullptr);
 
   void add_listener(std::shared_ptr<EventPipe> async);
   void remove_listener(const std::shared_ptr<EventPipe>& async);
@@ -76,7 +77,7 @@ class EventRegistry {
   void device_event(Event event, std::uint32_t port);
 
  private:
-  using Targets = std::unordered_map<std::uint32_t, EventTarget>;
+  using Targets = std::unordered_multimap<std::uint32_t, EventTarget>;
   Targets& of(EventSource source) { return targets_[static_cast<unsigned>(source)]; }
 
   std::mutex lock_;

@@ -42,7 +42,7 @@ constexpr std::uint32_t kHeirHandles = 1u << 20;
 constexpr std::uint16_t kReleaseOrder[] = {UVERBS_OBJECT_COUNTERS,
                                            MLX5_IB_OBJECT_FLOW_MATCHER, UVERBS_OBJECT_QP,
                                            UVERBS_OBJECT_RWQ_IND_TBL, UVERBS_OBJECT_WQ, UVERBS_OBJECT_MW,
-                                           UVERBS_OBJECT_SRQ, UVERBS_OBJECT_CQ,
+                                           UVERBS_OBJECT_SRQ, UVERBS_OBJECT_CQ, UVERBS_OBJECT_XRCD,
                                            UVERBS_OBJECT_AH, UVERBS_OBJECT_MR, UVERBS_OBJECT_DM, MLX5_IB_OBJECT_VAR,
                                            MLX5_IB_OBJECT_DEVX_UMEM,
                                            MLX5_IB_OBJECT_UAR, UVERBS_OBJECT_PD};
@@ -191,12 +191,13 @@ bool File::serve_watched() {
   bool worked = false;
   for (bool through = false; !through;) {
     std::vector<WatchList::Ring> rings;
+    std::vector<std::uint64_t> doorbells;
     {
       if (dead()) break;
       std::unique_lock guard(lock_, std::try_to_lock);
       if (!guard) break;  // a request is under way; the next look will do
       through = watched_.look(&rings);
-      if (through) look_at_uars(&rings);
+      if (through) look_at_uars(&rings, &doorbells);
       if (watched_.empty()) watching_.store(false, std::memory_order_release);
     }
     for (const auto& [send, number] : rings) {
@@ -206,20 +207,23 @@ bool File::serve_watched() {
         device().arm_cq(token);
       }
     }
-    worked = worked || !rings.empty();
+    for (const std::uint64_t& doorbell : doorbells) device().send_doorbell(std::as_bytes(std::span<const std::uint64_t, 1>(&doorbell, 1)));
+    worked = worked || !rings.empty() || !doorbells.empty();
   }
   return worked;
 }
 
 // A CQ may be armed twice with the same record, so the register is looked at too. It is emptied, so that the next store
 // shows whatever it says.
-void File::look_at_uars(std::vector<WatchList::Ring>* rings) {
+void File::look_at_uars(std::vector<WatchList::Ring>* rings, std::vector<std::uint64_t>* doorbells) {
   for (auto& [offset, words] : uars_) {
     if (!words) {
       void* page = ::mmap(nullptr, kPageSize, PROT_READ | PROT_WRITE, MAP_SHARED, memory_, static_cast<off_t>(offset));
       if (page == MAP_FAILED) continue;
       words = static_cast<std::uint64_t*>(page);
     }
+    std::atomic_ref<std::uint64_t> send(words[prm::UarPage::send_without_record / sizeof(std::uint64_t)]);
+    if (send.load(std::memory_order_relaxed)) doorbells->push_back(send.exchange(0, std::memory_order_acq_rel));
     std::atomic_ref<std::uint64_t> word(words[prm::UarPage::cq_arm / sizeof(std::uint64_t)]);
     if (!word.load(std::memory_order_relaxed)) continue;
     const std::uint64_t stored = word.exchange(0, std::memory_order_acq_rel);

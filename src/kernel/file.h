@@ -128,7 +128,7 @@ class File {
   };
   void release_devx();
   bool add_at_index(std::uint64_t command, const Mapping& mapping, std::uint16_t& next, std::uint64_t* offset);
-  void look_at_uars(std::vector<WatchList::Ring>* rings);
+  void look_at_uars(std::vector<WatchList::Ring>* rings, std::vector<std::uint64_t>* doorbells);
   explicit File(std::shared_ptr<Node> node) : node_(std::move(node)) {}
 
   std::shared_ptr<Node> node_;

@@ -74,6 +74,7 @@ std::span<const Method> uar_methods();
 std::span<const Method> dm_methods();
 std::span<const Method> var_methods();
 std::span<const Method> pp_methods();
+std::span<const Method> xrcd_methods();
 std::span<const Method> devx_general_methods();
 std::span<const Method> devx_object_methods();
 std::span<const Method> devx_umem_methods();
@@ -89,6 +90,7 @@ std::span<const WriteCommand> srq_commands();
 std::span<const WriteCommand> ah_commands();
 std::span<const WriteCommand> wq_commands();
 std::span<const WriteCommand> flow_commands();
+std::span<const WriteCommand> xrcd_commands();
 
 // All of them, for tests that try every one.
 std::vector<std::span<const Method>> method_tables();

@@ -18,6 +18,7 @@
 #include "kernel/events.h"
 #include "kernel/flow_tables.h"
 #include "kernel/rates.h"
+#include "kernel/xrcd.h"
 #include "support/result.h"
 
 namespace verbena::kernel {
@@ -71,6 +72,7 @@ class Node {
   BarPages& virtio_pages() { return virtio_pages_; }
   RateTable& rates() { return rates_; }
   FlowTables& flow_tables() { return flow_tables_; }
+  XrcState& xrc() { return xrc_; }
   // The UAR that the kernel's own rings use.
   std::uint32_t kernel_uar() const { return uar_; }
 
@@ -93,6 +95,7 @@ class Node {
   BarPages memic_pages_, virtio_pages_;
   RateTable rates_;
   FlowTables flow_tables_;
+  XrcState xrc_;
   std::uint32_t uar_ = 0, counter_set_ = 0;
   std::mutex lock_;
   // By interrupt: 0 is the asynchronous one, vector v has v + 1. Never freed while the node lives.

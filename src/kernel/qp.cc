@@ -31,11 +31,11 @@ int check_type(std::uint64_t type, QpType* out) {
     case IB_UVERBS_QPT_RC:
     case IB_UVERBS_QPT_UC:
     case IB_UVERBS_QPT_UD:
+    case IB_UVERBS_QPT_XRC_INI:
+    case IB_UVERBS_QPT_XRC_TGT:
       return 0;
     case IB_UVERBS_QPT_RAW_PACKET:
       return may_use_raw_packets() ? 0 : EPERM;
-    case IB_UVERBS_QPT_XRC_INI:
-    case IB_UVERBS_QPT_XRC_TGT:
     case IB_UVERBS_QPT_DRIVER:
       return EOPNOTSUPP;
     default:
@@ -68,6 +68,7 @@ int check_driver(File& file, const QpParams& params, const Udata& driver, mlx5_i
 
 int check_rings(const Caps& caps, const QpParams& params, const mlx5_ib_create_qp& request, Rings* rings) {
   const std::uint32_t max = 1u << caps.log_max_qp_sz;
+  if (params.sends_only() && (request.rq_wqe_count || request.rq_wqe_shift)) return EINVAL;
   if (params.cap.max_recv_wr > max) return EINVAL;
   if (params.cap.max_recv_wr && !params.srq) {
     if (request.rq_wqe_shift < 4 || request.rq_wqe_shift > 4 + 7) return EINVAL;
@@ -82,7 +83,7 @@ int check_rings(const Caps& caps, const QpParams& params, const mlx5_ib_create_q
 }
 
 void set_scatter_to_cqe(const prm::View<prm::Qpc>& qpc, const QpParams& params, const mlx5_ib_create_qp& request) {
-  if (params.type == QpType::ud || !(request.flags & MLX5_QP_FLAG_SCATTER_CQE)) return;
+  if ((params.type != QpType::rc && params.type != QpType::uc) || !(request.flags & MLX5_QP_FLAG_SCATTER_CQE)) return;
   qpc.set<prm::Qpc::cs_res>(params.recv_cq->cqe_size == 128 ? prm::ScatterToCqe::res_up_to_64b
                                                             : prm::ScatterToCqe::res_up_to_32b);
   // An unsignalled work request leaves no CQE to scatter into, unless the program says it knows.
@@ -91,14 +92,14 @@ void set_scatter_to_cqe(const prm::View<prm::Qpc>& qpc, const QpParams& params, 
                                                             : prm::ScatterToCqe::req_up_to_32b);
 }
 
-void fill_context(const prm::View<prm::Qpc>& qpc, File& file, const QpParams& params, const mlx5_ib_create_qp& request,
-                  const Rings& rings, const PageRun& pages) {
+int fill_context(const prm::View<prm::Qpc>& qpc, File& file, const QpParams& params, const mlx5_ib_create_qp& request,
+                 const Rings& rings, const PageRun& pages) {
   using prm::Qpc;
   qpc.set<Qpc::st>(service_of(params.type));
   qpc.set<Qpc::pm_state>(prm::PathMigrationState::migrated);
   qpc.set<Qpc::pd>(params.pd->pdn);
   qpc.set<Qpc::cqn_snd>(params.send_cq->cqn);
-  qpc.set<Qpc::cqn_rcv>(params.recv_cq->cqn);
+  if (params.recv_cq) qpc.set<Qpc::cqn_rcv>(params.recv_cq->cqn);
   qpc.set<Qpc::dbr_addr>(request.db_addr);
   qpc.set<Qpc::uar_page>(request.bfreg_index);
   qpc.set<Qpc::page_offset>(pages.offset64);
@@ -108,7 +109,9 @@ void fill_context(const prm::View<prm::Qpc>& qpc, File& file, const QpParams& pa
     qpc.set<Qpc::log_sq_size>(static_cast<std::uint32_t>(std::countr_zero(rings.sq_entries)));
   else
     qpc.set<Qpc::no_sq>(1);
-  if (params.srq) {
+  if (params.sends_only()) {
+    if (int error = fill_initiator(file, qpc)) return error;
+  } else if (params.srq) {
     qpc.set<Qpc::rq_type>(prm::RqType::srq_rmp_xrq);
     qpc.set<Qpc::srqn_rmpn_xrqn>(params.srq->srqn);
   } else if (rings.rq_entries) {
@@ -119,6 +122,7 @@ void fill_context(const prm::View<prm::Qpc>& qpc, File& file, const QpParams& pa
     qpc.set<Qpc::rq_type>(prm::RqType::zero_size);
   }
   if (file.node().caps().scatter_to_cqe) set_scatter_to_cqe(qpc, params, request);
+  return 0;
 }
 
 // A QP that is one object of the device.
@@ -132,7 +136,7 @@ int make_qp(File& file, const QpParams& params, const mlx5_ib_create_qp& request
   if (int error = check_memory(request.db_addr, 8, true)) return error;
   Command<prm::CreateQpIn, prm::CreateQpOut> command(prm::Opcode::create_qp, file.context().uid,
                                                      pages.count * prm::Pas::size);
-  fill_context(command.in().sub<prm::CreateQpIn::qpc>(), file, params, request, rings, pages);
+  if (int error = fill_context(command.in().sub<prm::CreateQpIn::qpc>(), file, params, request, rings, pages)) return error;
   fill_pages<prm::CreateQpIn::pas>(command.in(), pages);
   if (int error = command.run(file.device())) return error;
   qp.qpn = command.out().get<prm::CreateQpOut::qpn>();
@@ -161,6 +165,13 @@ void listen(File& file, const Qp& qp, const QpParams& params) {
 }
 
 int create_qp(File& file, QpParams& params, const Udata& driver, Qp** out) {
+  if ((params.sends_only() || params.type == QpType::xrc_tgt) && !file.node().caps().xrc) return EOPNOTSUPP;
+  if (params.type == QpType::xrc_tgt) {
+    if (params.flags & ~kSupportedFlags) return EOPNOTSUPP;
+    const bool signal_all = params.flags & IB_UVERBS_QP_CREATE_SQ_SIG_ALL;
+    return create_target_qp(file, {params.user_handle, params.xrcd, params.async, signal_all}, out);
+  }
+  if (params.sends_only()) params.cap.max_recv_wr = params.cap.max_recv_sge = 0;
   auto qp = std::make_unique<Qp>();
   qp->type = params.type;
   if (int error = params.table ? make_hash_parts(file, params, driver, *qp) : make_with_rings(file, params, driver, *qp))
@@ -172,6 +183,8 @@ int create_qp(File& file, QpParams& params, const Udata& driver, Qp** out) {
   qp->recv_cq = params.recv_cq;
   qp->srq = params.srq;
   qp->table = params.table;
+  qp->user_handle = params.user_handle;
+  qp->uid = file.context().uid;
   for (Object* under : std::initializer_list<Object*>{qp->pd, qp->send_cq, qp->recv_cq, qp->srq, qp->table})
     if (under) ++under->users;
   listen(file, *qp, params);
@@ -204,29 +217,52 @@ constexpr AttrSpec kCreateAttrs[] = {
     uverbs::out_attr(UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, 4),
 };
 
+bool receives_into_queues(const QpParams& params) { return !params.table && !params.sends_only(); }
+
+// What an XRC target has: a domain, and nothing else.
+int find_target_parts(File& file, Request& request, QpParams* params) {
+  for (std::uint16_t id : {UVERBS_ATTR_CREATE_QP_PD_HANDLE, UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE,
+                           UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE, UVERBS_ATTR_CREATE_QP_IND_TABLE_HANDLE})
+    if (request.has(id)) return EINVAL;
+  if (!request.has(UVERBS_ATTR_CREATE_QP_XRCD_HANDLE)) return ENOENT;
+  int error = 0;
+  params->xrcd = file.find<Xrcd>(request.handle(UVERBS_ATTR_CREATE_QP_XRCD_HANDLE), UVERBS_OBJECT_XRCD, &error);
+  return error;
+}
+
+int find_native_parts(File& file, Request& request, QpParams* params) {
+  if (params->type == QpType::xrc_tgt) return find_target_parts(file, request, params);
+  if (request.has(UVERBS_ATTR_CREATE_QP_XRCD_HANDLE)) return EINVAL;
+  int error = 0;
+  auto object = [&](std::uint16_t id, std::uint16_t cls) { return file.find<Object>(request.handle(id), cls, &error); };
+  if (!(params->pd = static_cast<Pd*>(object(UVERBS_ATTR_CREATE_QP_PD_HANDLE, UVERBS_OBJECT_PD)))) return error;
+  const bool hashes = request.has(UVERBS_ATTR_CREATE_QP_IND_TABLE_HANDLE);
+  const bool shared = request.has(UVERBS_ATTR_CREATE_QP_SRQ_HANDLE);
+  if (hashes) {
+    params->table = static_cast<IndTable*>(object(UVERBS_ATTR_CREATE_QP_IND_TABLE_HANDLE, UVERBS_OBJECT_RWQ_IND_TBL));
+    if (!params->table) return error;
+    if (params->cap.max_recv_wr || params->cap.max_recv_sge || request.has(UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE) || shared)
+      return EINVAL;
+  }
+  if (!hashes || params->cap.max_send_wr)
+    if (!(params->send_cq = static_cast<Cq*>(object(UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE, UVERBS_OBJECT_CQ)))) return error;
+  if (receives_into_queues(*params) &&
+      !(params->recv_cq = static_cast<Cq*>(object(UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE, UVERBS_OBJECT_CQ))))
+    return error;
+  if (!shared) return 0;
+  if (!(params->srq = static_cast<Srq*>(object(UVERBS_ATTR_CREATE_QP_SRQ_HANDLE, UVERBS_OBJECT_SRQ)))) return error;
+  // XRC receive queues are for XRC packets alone.
+  if (params->srq->type == SrqType::xrc) return EINVAL;
+  if (params->sends_only()) params->srq = nullptr;
+  return 0;
+}
+
 int native_create(File& file, Request& request) {
   QpParams params;
   if (int error = check_type(request.value<std::uint64_t>(UVERBS_ATTR_CREATE_QP_TYPE), &params.type)) return error;
-  if (request.has(UVERBS_ATTR_CREATE_QP_XRCD_HANDLE)) return EINVAL;
   params.cap = request.value<ib_uverbs_qp_cap>(UVERBS_ATTR_CREATE_QP_CAP);
-  int error = 0;
-  auto object = [&](std::uint16_t id, std::uint16_t cls) { return file.find<Object>(request.handle(id), cls, &error); };
-  if (!(params.pd = static_cast<Pd*>(object(UVERBS_ATTR_CREATE_QP_PD_HANDLE, UVERBS_OBJECT_PD)))) return error;
-  const bool hashes = request.has(UVERBS_ATTR_CREATE_QP_IND_TABLE_HANDLE);
-  if (hashes) {
-    params.table = static_cast<IndTable*>(object(UVERBS_ATTR_CREATE_QP_IND_TABLE_HANDLE, UVERBS_OBJECT_RWQ_IND_TBL));
-    if (!params.table) return error;
-    if (params.cap.max_recv_wr || params.cap.max_recv_sge || request.has(UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE) ||
-        request.has(UVERBS_ATTR_CREATE_QP_SRQ_HANDLE))
-      return EINVAL;
-  }
-  if (!hashes || params.cap.max_send_wr)
-    if (!(params.send_cq = static_cast<Cq*>(object(UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE, UVERBS_OBJECT_CQ)))) return error;
-  if (!hashes && !(params.recv_cq = static_cast<Cq*>(object(UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE, UVERBS_OBJECT_CQ))))
-    return error;
-  if (request.has(UVERBS_ATTR_CREATE_QP_SRQ_HANDLE) &&
-      !(params.srq = static_cast<Srq*>(object(UVERBS_ATTR_CREATE_QP_SRQ_HANDLE, UVERBS_OBJECT_SRQ))))
-    return error;
+  int error = find_native_parts(file, request, &params);
+  if (error) return error;
   if ((error = request.flags(UVERBS_ATTR_CREATE_QP_FLAGS, kKnownFlags, &params.flags))) return error;
   if (request.has(UVERBS_ATTR_CREATE_QP_SOURCE_QPN)) return may_use_raw_packets() ? EOPNOTSUPP : EPERM;
   if ((error = find_async(file, request, UVERBS_ATTR_CREATE_QP_EVENT_FD, &params.async))) return error;
@@ -271,18 +307,23 @@ int find_parts(File& file, const Cmd& cmd, bool hashes, QpParams* params) {
       params->table = file.find<IndTable>(cmd.rwq_ind_tbl_handle, UVERBS_OBJECT_RWQ_IND_TBL, &error);
     if (!params->table || cmd.max_recv_wr || cmd.max_recv_sge || cmd.is_srq) return EINVAL;
   }
+  if (params->type == QpType::xrc_tgt) {
+    params->xrcd = file.find<Xrcd>(cmd.pd_handle, UVERBS_OBJECT_XRCD, &error);
+    return params->xrcd ? 0 : EINVAL;
+  }
   params->pd = file.find<Pd>(cmd.pd_handle, UVERBS_OBJECT_PD, &error);
   if (!params->pd) return EINVAL;
   if (!hashes || cmd.max_send_wr) {
     params->send_cq = file.find<Cq>(cmd.send_cq_handle, UVERBS_OBJECT_CQ, &error);
     if (!params->send_cq) return EINVAL;
   }
-  if (!hashes) {
+  if (receives_into_queues(*params)) {
     params->recv_cq = file.find<Cq>(cmd.recv_cq_handle, UVERBS_OBJECT_CQ, &error);
     if (!params->recv_cq) return EINVAL;
   }
-  if (cmd.is_srq) params->srq = file.find<Srq>(cmd.srq_handle, UVERBS_OBJECT_SRQ, &error);
-  return cmd.is_srq && !params->srq ? EINVAL : 0;
+  if (!cmd.is_srq || params->sends_only()) return 0;
+  params->srq = file.find<Srq>(cmd.srq_handle, UVERBS_OBJECT_SRQ, &error);
+  return params->srq && params->srq->type != SrqType::xrc ? 0 : EINVAL;
 }
 
 template <class Cmd>
@@ -344,6 +385,7 @@ constexpr WriteCommand kCommands[] = {
     {IB_USER_VERBS_CMD_CREATE_QP, sizeof(ib_uverbs_create_qp), sizeof(ib_uverbs_create_qp_resp), write_create},
     {IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_EX_CMD_CREATE_QP, offsetof(ib_uverbs_ex_create_qp, rwq_ind_tbl_handle),
      sizeof(ib_uverbs_ex_create_qp_resp), write_create_ex},
+    {IB_USER_VERBS_CMD_OPEN_QP, sizeof(ib_uverbs_open_qp), sizeof(ib_uverbs_create_qp_resp), write_open_qp},
     {IB_USER_VERBS_CMD_DESTROY_QP, sizeof(ib_uverbs_destroy_qp), sizeof(ib_uverbs_destroy_qp_resp), write_destroy},
     {IB_USER_VERBS_CMD_MODIFY_QP, sizeof(ib_uverbs_modify_qp), 0, write_modify_qp},
     {IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_EX_CMD_MODIFY_QP, sizeof(ib_uverbs_modify_qp),
@@ -359,11 +401,14 @@ prm::QpServiceType service_of(QpType type) {
   switch (type) {
     case QpType::uc: return prm::QpServiceType::uc;
     case QpType::ud: return prm::QpServiceType::ud;
+    case QpType::xrc_ini:
+    case QpType::xrc_tgt: return prm::QpServiceType::xrc;
     default: return prm::QpServiceType::rc;
   }
 }
 
 int Qp::destroy(File& file) {
+  if (target) return destroy_target_qp(file, *this);
   // Only a dying context comes here with groups left; a program must detach first.
   for (const auto& gid : groups) detach_group(file, *this, gid);
   groups.clear();

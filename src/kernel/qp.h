@@ -18,6 +18,7 @@
 #include "kernel/pd.h"
 #include "kernel/rates.h"
 #include "kernel/srq.h"
+#include "kernel/xrcd.h"
 #include "prm/qp.h"
 #include "prm/raw.h"
 #include "prm/wqe.h"
@@ -25,6 +26,7 @@
 namespace verbena::kernel {
 
 struct IndTable;
+struct WriteCall;
 
 // What a raw packet QP consists of on the device. Number 0: it has no such part. One that only hashes has a TIR alone.
 struct RawParts {
@@ -44,7 +46,7 @@ struct Qp : Object {
     facts->pd = pd ? pd->track_id() : 0;
     facts->srq = srq ? srq->track_id() : 0;
     facts->type = static_cast<std::uint32_t>(type);
-    return true;
+    return !opened;
   }
 
   std::uint32_t qpn = 0;
@@ -61,6 +63,12 @@ struct Qp : Object {
   Srq* srq = nullptr;
   std::unique_ptr<RawParts> raw;  // of raw packet QPs
   IndTable* table = nullptr;      // the QP spreads over: it has no queues of its own
+  // XRC
+  std::shared_ptr<TargetQp> target;  // what all handles of a target share; null: not one
+  Xrcd* xrcd = nullptr;              // of a target
+  bool opened = false;               // a further handle of it
+  std::uint64_t user_handle = 0;
+  std::uint16_t uid = 0;             // in whose name its commands go; a target is the driver's
   std::vector<std::array<std::uint8_t, 16>> groups;  // multicast groups it is attached to
   EventCounts reported;
   std::uint64_t doorbell = 0;      // address of the doorbell record
@@ -78,7 +86,9 @@ struct QpParams {
   Cq* recv_cq = nullptr;
   Srq* srq = nullptr;
   IndTable* table = nullptr;
+  Xrcd* xrcd = nullptr;
   std::shared_ptr<EventPipe> async;
+  bool sends_only() const { return type == QpType::xrc_ini; }
 };
 
 // Geometry of the two rings: of a raw packet QP in two buffers, of the others in one, receive ring first.
@@ -104,6 +114,18 @@ struct RateRequest {
 // `rate`: null if the limit stays.
 int modify_raw_parts(File& file, Qp& qp, QpState current, QpState next, const RateRequest* rate);
 int query_raw_state(File& file, Qp& qp);
+
+// xrc_qp.cc. The rings of an initiator are like those of any other.
+struct XrcTarget {
+  std::uint64_t user_handle = 0;
+  Xrcd* xrcd = nullptr;
+  std::shared_ptr<EventPipe> async;
+  bool sq_sig_all = false;
+};
+int create_target_qp(File& file, const XrcTarget& params, Qp** out);
+int destroy_target_qp(File& file, Qp& qp);
+int fill_initiator(File& file, const prm::View<prm::Qpc>& qpc);
+int write_open_qp(File& file, WriteCall& call);
 
 // MODIFY_QP to RESET, whatever the state: the first half of destroying.
 int reset_qp(File& file, Qp& qp);

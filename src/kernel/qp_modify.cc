@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cerrno>
+#include <mutex>
 #include <optional>
 
 #include "kernel/address.h"
@@ -21,7 +22,7 @@ using Opt = prm::QpOptParam;
 constexpr std::uint32_t kPsnMask = 0xffffff;
 constexpr std::uint32_t kAckRequestFrequency = 8;
 
-// The command of a transition, and which optional parameters it takes for RC, UC and UD.
+// The command of a transition, and which optional parameters it takes for RC and XRC, for UC, and for UD.
 struct Edge {
   QpState from, to;
   prm::Opcode opcode;
@@ -132,9 +133,9 @@ int fill_context(const prm::View<prm::Qpc>& qpc, File& file, const Qp& qp, const
   const std::uint32_t mask = cmd.attr_mask;
   qpc.set<Qpc::st>(service_of(qp.type));
   qpc.set<Qpc::pm_state>(prm::PathMigrationState::migrated);
-  qpc.set<Qpc::pd>(qp.pd->pdn);
-  qpc.set<Qpc::cqn_snd>(qp.send_cq->cqn);
-  qpc.set<Qpc::cqn_rcv>(qp.recv_cq->cqn);
+  if (qp.pd) qpc.set<Qpc::pd>(qp.pd->pdn);
+  if (qp.send_cq) qpc.set<Qpc::cqn_snd>(qp.send_cq->cqn);
+  if (qp.recv_cq) qpc.set<Qpc::cqn_rcv>(qp.recv_cq->cqn);
   qpc.set<Qpc::log_ack_req_freq>(kAckRequestFrequency);
   if (qp.srq) qpc.set<Qpc::srqn_rmpn_xrqn>(qp.srq->srqn);
   if (int error = fill_path(qpc, file, qp, cmd)) return error;
@@ -169,15 +170,15 @@ int fill_context(const prm::View<prm::Qpc>& qpc, File& file, const Qp& qp, const
 int run_edge(File& file, Qp& qp, const Edge& edge, const ib_uverbs_modify_qp& cmd) {
   if (edge.to == QpState::reset || edge.to == QpState::err) {
     // 2RST and 2ERR say nothing more than the number.
-    Command<prm::Qp2rstIn, prm::Qp2rstOut> brief(edge.opcode, file.context().uid);
+    Command<prm::Qp2rstIn, prm::Qp2rstOut> brief(edge.opcode, qp.uid);
     brief.in().set<prm::Qp2rstIn::qpn>(qp.qpn);
     return brief.run(file.device());
   }
   using In = prm::Rst2initQpIn;
-  Command<In, prm::Rst2initQpOut> command(edge.opcode, file.context().uid);
+  Command<In, prm::Rst2initQpOut> command(edge.opcode, qp.uid);
   auto in = command.in();
   in.set<In::qpn>(qp.qpn);
-  const std::uint32_t allowed = qp.type == QpType::rc ? edge.rc : qp.type == QpType::uc ? edge.uc : edge.ud;
+  const std::uint32_t allowed = qp.type == QpType::ud ? edge.ud : qp.type == QpType::uc ? edge.uc : edge.rc;
   in.set<In::opt_param_mask>(optional_params(cmd.attr_mask) & allowed);
   if (int error = fill_context(in.sub<In::qpc>(), file, qp, cmd)) return error;
   return command.run(file.device());
@@ -207,12 +208,40 @@ RateRequest rate_request(std::uint32_t kbps, const Udata& driver) {
   return {kbps, request.burst_info.max_burst_sz, request.burst_info.typical_pkt_sz};
 }
 
-int modify_qp(File& file, const ib_uverbs_modify_qp& cmd, const Udata& driver, std::uint32_t rate_limit = 0) {
+// What one half of an XRC connection does not have is ignored.
+std::uint32_t without_ignored(QpType type, std::uint32_t mask) {
+  if (type == QpType::xrc_ini) return mask & ~(A::max_dest_rd_atomic | A::min_rnr_timer);
+  if (type == QpType::xrc_tgt) return mask & ~(A::max_qp_rd_atomic | A::retry_cnt | A::rnr_retry);
+  return mask;
+}
+
+// The handles of a target know what any of them did.
+void take_over(Qp& qp, const TargetQp& from) {
+  qp.state = from.state;
+  qp.port = from.port;
+  qp.access = from.access;
+  qp.dest_rd_atomic = from.dest_rd_atomic;
+}
+void hand_on(const Qp& qp, TargetQp& to) {
+  to.state = qp.state;
+  to.port = qp.port;
+  to.access = qp.access;
+  to.dest_rd_atomic = qp.dest_rd_atomic;
+}
+
+int modify_qp(File& file, ib_uverbs_modify_qp cmd, const Udata& driver, std::uint32_t rate_limit = 0) {
   int error = 0;
   Qp* qp = file.find<Qp>(cmd.qp_handle, UVERBS_OBJECT_QP, &error);
   if (!qp) return EINVAL;
+  std::unique_lock<std::mutex> shared;
+  if (qp->target) {
+    if (qp->target->elsewhere) return EOPNOTSUPP;
+    shared = std::unique_lock(qp->target->lock);
+    take_over(*qp, *qp->target);
+  }
   if ((error = check_ports(*qp, cmd)) || (error = check_driver(driver))) return error;
   if (qp->table) return ENOSYS;  // it only hashes: there is nothing to move
+  cmd.attr_mask = without_ignored(qp->type, cmd.attr_mask);
   const QpState current = cmd.attr_mask & A::cur_state ? static_cast<QpState>(cmd.cur_qp_state) : qp->state;
   const QpState next = cmd.attr_mask & A::state ? static_cast<QpState>(cmd.qp_state) : current;
   if (!modify_is_ok(current, next, qp->type, cmd.attr_mask)) return EINVAL;
@@ -228,6 +257,7 @@ int modify_qp(File& file, const ib_uverbs_modify_qp& cmd, const Udata& driver, s
   }
   if (error) return error;
   remember(*qp, next, cmd);
+  if (qp->target) hand_on(*qp, *qp->target);
   if (driver.out_length >= sizeof(std::uint32_t)) {
     mlx5_ib_modify_qp_resp response{};
     response.response_length = static_cast<std::uint32_t>(std::min(sizeof response, driver.out_length));

@@ -2,6 +2,7 @@
 #include <rdma/ib_user_verbs.h>
 
 #include <cerrno>
+#include <mutex>
 
 #include "kernel/address.h"
 #include "kernel/command.h"
@@ -54,12 +55,17 @@ int write_query_qp(File& file, WriteCall& call) {
   if (!qp) return EINVAL;
   if (qp->table) return ENOSYS;
   if (qp->raw) return query_raw(file, *qp, call);
+  if (qp->target && qp->target->elsewhere) return EOPNOTSUPP;
   Command<prm::QueryQpIn, prm::QueryQpOut> command(prm::Opcode::query_qp);
   command.in().set<prm::QueryQpIn::qpn>(qp->qpn);
   if ((error = command.run(file.device()))) return error;
   auto qpc = command.out().sub<prm::QueryQpOut::qpc>();
   auto path = qpc.sub<Qpc::primary_address_path>();
   qp->state = verbs_state(qpc.get<Qpc::state>());
+  if (qp->target) {
+    std::lock_guard shared(qp->target->lock);
+    qp->target->state = qp->state;
+  }
 
   ib_uverbs_query_qp_resp r{};
   const bool connected = qp->type != QpType::ud;

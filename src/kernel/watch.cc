@@ -28,6 +28,7 @@ std::uint32_t number_of(const Object& object) {
 // Whether the second word of the record (send counter, or what arms the CQ) changed since the last call. The program may
 // have unmapped it meanwhile.
 bool second_word_changed(std::uint64_t record, std::uint32_t* seen) {
+  if (record == 0) return false;  // it has none
   std::uint32_t word = 0;
   const void* second = reinterpret_cast<const void*>(record + 4);
   if (device::guarded_read(&word, second, sizeof word) != 0) return false;

@@ -1,6 +1,7 @@
 // The device's clock page and the kernel's page that relates it to wall time.
 
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "mlx5/ops.h"
@@ -71,9 +72,19 @@ int query_rt_values(ibv_context* ibv, ibv_values_ex* values) {
   values->comp_mask = 0;
   if (!wanted) return 0;
   const Context* context = context_of(ibv);
-  if (!context->core_clock) return EOPNOTSUPP;
   values->raw_clock.tv_sec = 0;
-  values->raw_clock.tv_nsec = static_cast<long>(read_cycles(context->core_clock));
+  if (context->core_clock) {
+    values->raw_clock.tv_nsec = static_cast<long>(read_cycles(context->core_clock));
+  } else if (mlx5dv_clock_info info; context->backend->step && !read_clock_info(context, &info) && info.mult) {
+    // The embedded device has no page that counts by itself; what relates its cycles to the time of day does so both ways.
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    const auto ns = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+    const auto passed = static_cast<std::uint64_t>((static_cast<unsigned __int128>(ns - info.nsec) << info.shift) / info.mult);
+    values->raw_clock.tv_nsec = static_cast<long>(info.last_cycles + passed);
+  } else {
+    return EOPNOTSUPP;
+  }
   values->comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
   return 0;
 }

@@ -11,11 +11,24 @@ constexpr int kCorrupt = EINVAL;
 
 inline Cq* cq_of_ex(ibv_cq_ex* ex) { return cq_of(ibv_cq_ex_to_cq(ex)); }
 
+// A CQE of an XRC SRQ, or of nothing.
+[[gnu::noinline, gnu::cold]] int consume_xrc(Cq* cq, const mlx5_cqe64* cqe, Qp* owner) {
+  if (!owner) return kCorrupt;
+  cq->cqe = cqe;
+  cq->last_qp = nullptr;
+  const std::uint8_t opcode = cqe->op_own >> 4;
+  if (opcode == MLX5_CQE_REQ || (opcode > MLX5_CQE_RESP_SEND_INV && opcode != MLX5_CQE_RESP_ERR)) return kCorrupt;
+  ibv_cq_ex* ex = &cq->verbs.cq_ex;
+  ex->status = opcode == MLX5_CQE_RESP_ERR ? status_of(as_error(cqe)->syndrome) : IBV_WC_SUCCESS;
+  ex->wr_id = retire_srq_recv(receive_queue_of(owner), cqe);
+  return 0;
+}
+
 // Consumes `cqe`: wr_id and status become fields of the session, the rest is read on demand.
 inline int consume(Cq* cq, const mlx5_cqe64* cqe) {
   ++cq->ci;
   Qp* qp = find_qp(cq, cqe);
-  if (__builtin_expect(!qp, 0)) return kCorrupt;
+  if (__builtin_expect(!is_queue_pair(qp), 0)) return consume_xrc(cq, cqe, qp);
   cq->cqe = cqe;
   ibv_cq_ex* ex = &cq->verbs.cq_ex;
   ex->status = IBV_WC_SUCCESS;
@@ -115,7 +128,7 @@ unsigned read_wc_flags(ibv_cq_ex* ex) {
       flags |= IBV_WC_WITH_INV;
       break;
     case MLX5_CQE_RESP_SEND:
-      if (cq->last_qp->rx_checksums) flags |= checksum_flag(cqe);
+      if (cq->last_qp && cq->last_qp->rx_checksums) flags |= checksum_flag(cqe);
       break;
   }
   return flags;

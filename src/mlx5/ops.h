@@ -67,10 +67,15 @@ int get_srq_num(ibv_srq*, std::uint32_t*);
 int destroy_srq(ibv_srq*);
 int post_srq_recv(ibv_srq*, ibv_recv_wr*, ibv_recv_wr** bad);
 
+// xrcd.cc
+ibv_xrcd* open_xrcd(ibv_context*, ibv_xrcd_init_attr*);
+int close_xrcd(ibv_xrcd*);
+
 // qp_create.cc, qp_state.cc, send.cc, recv.cc
 ibv_qp* create_qp(ibv_pd*, ibv_qp_init_attr*);
 ibv_qp* create_qp_ex(ibv_context*, ibv_qp_init_attr_ex*);
 Qp* create_qp(Context*, ibv_qp_init_attr_ex*, const mlx5dv_qp_init_attr*);
+ibv_qp* open_qp(ibv_context*, ibv_qp_open_attr*);
 int modify_qp(ibv_qp*, ibv_qp_attr*, int mask);
 int modify_qp_rate_limit(ibv_qp*, ibv_qp_rate_limit_attr*);
 int query_qp(ibv_qp*, ibv_qp_attr*, int mask, ibv_qp_init_attr*);

@@ -22,13 +22,14 @@ void fill_send(const mlx5_cqe64* cqe, Qp* qp, ibv_wc* wc) {
   wc->byte_len = be(cqe->byte_cnt);
 }
 
-inline void fill_recv(const mlx5_cqe64* cqe, std::uint8_t cqe_opcode, Qp* qp, ibv_wc* wc) {
-  wc->wr_id = retire_receive(qp, cqe);
+inline void fill_recv(const mlx5_cqe64* cqe, std::uint8_t cqe_opcode, std::uint64_t wr_id, bool checksums,
+                      ibv_wc* wc) {
+  wc->wr_id = wr_id;
   wc->status = IBV_WC_SUCCESS;
   wc->byte_len = be(cqe->byte_cnt);
   const std::uint32_t flags_rqpn = be(cqe->flags_rqpn);
   unsigned flags = (flags_rqpn >> 28) & 3 ? IBV_WC_GRH : 0;
-  if (__builtin_expect(qp->rx_checksums, 0)) flags |= checksum_flag(cqe);
+  if (__builtin_expect(checksums, 0)) flags |= checksum_flag(cqe);
   wc->opcode = IBV_WC_RECV;
   if (cqe_opcode != MLX5_CQE_RESP_SEND) {
     if (cqe_opcode == MLX5_CQE_RESP_SEND_INV) {
@@ -55,11 +56,29 @@ inline void fill_recv(const mlx5_cqe64* cqe, std::uint8_t cqe_opcode, Qp* qp, ib
   wc->wr_id = cqe_opcode == MLX5_CQE_REQ_ERR ? retire_send(qp, cqe).wr_id : retire_receive(qp, cqe);
 }
 
+// A CQE of an XRC SRQ, or of nothing.
+[[gnu::noinline, gnu::cold]] int take_xrc(const mlx5_cqe64* cqe, Qp* owner, ibv_wc* wc) {
+  if (!owner) return kCorrupt;
+  const std::uint8_t cqe_opcode = cqe->op_own >> 4;
+  const std::uint64_t wr_id = retire_srq_recv(receive_queue_of(owner), cqe);
+  wc->qp_num = be(cqe->sop_drop_qpn) & 0xffffff;
+  if (cqe_opcode != MLX5_CQE_REQ && cqe_opcode <= MLX5_CQE_RESP_SEND_INV) {
+    fill_recv(cqe, cqe_opcode, wr_id, false, wc);
+    return 0;
+  }
+  if (cqe_opcode != MLX5_CQE_RESP_ERR) return kCorrupt;
+  wc->wr_id = wr_id;
+  wc->status = status_of(as_error(cqe)->syndrome);
+  wc->vendor_err = as_error(cqe)->vendor_err_synd;
+  wc->wc_flags = 0;
+  return 0;
+}
+
 // Fills `wc` from a CQE that is ours. 0 or kCorrupt.
 inline int take(Cq* cq, const mlx5_cqe64* cqe, ibv_wc* wc) {
   ++cq->ci;
   Qp* qp = find_qp(cq, cqe);
-  if (__builtin_expect(!qp, 0)) return kCorrupt;
+  if (__builtin_expect(!is_queue_pair(qp), 0)) return take_xrc(cqe, qp, wc);
   wc->qp_num = be(cqe->sop_drop_qpn) & 0xffffff;
   const std::uint8_t cqe_opcode = cqe->op_own >> 4;
   if (cqe_opcode == MLX5_CQE_REQ) {
@@ -67,7 +86,7 @@ inline int take(Cq* cq, const mlx5_cqe64* cqe, ibv_wc* wc) {
     return 0;
   }
   if (__builtin_expect(cqe_opcode <= MLX5_CQE_RESP_SEND_INV, 1)) {
-    fill_recv(cqe, cqe_opcode, qp, wc);
+    fill_recv(cqe, cqe_opcode, retire_receive(qp, cqe), qp->rx_checksums, wc);
     return 0;
   }
   if (cqe_opcode != MLX5_CQE_REQ_ERR && cqe_opcode != MLX5_CQE_RESP_ERR) return kCorrupt;

@@ -17,12 +17,14 @@ namespace verbena::mlx5 {
 int post_connected(Qp* qp, ibv_send_wr* wr, ibv_send_wr** bad);
 int post_datagram(Qp* qp, ibv_send_wr* wr, ibv_send_wr** bad);
 int post_frames(Qp* qp, ibv_send_wr* wr, ibv_send_wr** bad);
+int post_xrc(Qp* qp, ibv_send_wr* wr, ibv_send_wr** bad);
+int post_none(Qp* qp, ibv_send_wr* wr, ibv_send_wr** bad);
 
 namespace {
 
 constexpr std::uint32_t kAttrMask =
-    IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_MAX_TSO_HEADER | IBV_QP_INIT_ATTR_IND_TABLE |
-    IBV_QP_INIT_ATTR_RX_HASH | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_MAX_TSO_HEADER |
+    IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 constexpr std::uint64_t kVendorMask = MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS | MLX5DV_QP_INIT_ATTR_MASK_DC |
                                       MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS | MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS;
 constexpr std::uint32_t kVendorFlags = MLX5DV_QP_CREATE_TUNNEL_OFFLOADS | MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC |
@@ -68,16 +70,18 @@ int vendor_flags(const mlx5dv_qp_init_attr& vendor, std::uint32_t* flags) {
 
 int check(const ibv_qp_init_attr_ex& attr) {
   if (attr.comp_mask & ~kAttrMask) return EOPNOTSUPP;
-  if (!(attr.comp_mask & IBV_QP_INIT_ATTR_PD) || !attr.pd) return EINVAL;
+  const bool target = number_of(attr.qp_type) == IBV_QPT_XRC_RECV;
+  const std::uint32_t needed = target ? IBV_QP_INIT_ATTR_XRCD : IBV_QP_INIT_ATTR_PD;
+  if (!(attr.comp_mask & needed) || (!target && !attr.pd)) return EINVAL;
   switch (number_of(attr.qp_type)) {
     case IBV_QPT_RC:
     case IBV_QPT_UC:
     case IBV_QPT_UD:
+    case IBV_QPT_XRC_SEND:
+    case IBV_QPT_XRC_RECV:
     case IBV_QPT_RAW_PACKET:
       break;
     case IBV_QPT_DRIVER:
-    case IBV_QPT_XRC_SEND:
-    case IBV_QPT_XRC_RECV:
       return EOPNOTSUPP;
     default:
       return EINVAL;
@@ -102,7 +106,9 @@ int allocate_rings(Context* context, const ibv_qp_init_attr_ex& attr, const QpSi
   const std::size_t alignment = qp->frames ? kPage : custom_alignment(size);
   const bool huge = environment::huge(huge_key(attr.qp_type));
   const BufferRequest request{bytes, alignment, MLX5DV_RES_TYPE_QP, "QP", huge};
-  if ((bytes || !qp->frames) && !allocate(context, attr.pd, request, &qp->buffer)) return errno ? errno : ENOMEM;
+  // An XRC target has no rings.
+  const bool has_rings = (bytes || !qp->frames) && attr.qp_type != IBV_QPT_XRC_RECV;
+  if (has_rings && !allocate(context, attr.pd, request, &qp->buffer)) return errno ? errno : ENOMEM;
   const BufferRequest sends{size.send_bytes(), alignment, MLX5DV_RES_TYPE_QP, "QP", huge};
   if (qp->frames && sends.size && !allocate(context, attr.pd, sends, &qp->send_buffer)) return errno ? errno : ENOMEM;
   if (!allocate(context, attr.pd, &qp->db)) return errno ? errno : ENOMEM;
@@ -129,7 +135,7 @@ int allocate_rings(Context* context, const ibv_qp_init_attr_ex& attr, const QpSi
 }
 
 void discard(Context* context, Qp* qp) {
-  if (qp->uidx != UidxTable<Qp>::kNone) context->qps.clear(qp->uidx);
+  if (qp->uidx != CqeOwners::kNone) context->qps.clear(qp->uidx);
   give_qp_uar(context, qp->own_uar);
   release(context, &qp->db);
   release(context, &qp->buffer);
@@ -180,7 +186,12 @@ void connect_data_path(Context* context, const ibv_qp_init_attr_ex& attr, Qp* qp
   qp->sq.qpn_field = qp->verbs.qp.qp_num << 8;
   qp->sq.signal_bits = attr.sq_sig_all ? kCqUpdate : 0;
   qp->srq = attr.srq ? srq_of(attr.srq) : nullptr;
-  qp->post_send = qp->frames ? post_frames : attr.qp_type == IBV_QPT_UD ? post_datagram : post_connected;
+  qp->post_send = qp->frames                         ? post_frames
+                  : attr.qp_type == IBV_QPT_UD       ? post_datagram
+                  : attr.qp_type == IBV_QPT_XRC_SEND ? post_xrc
+                  : attr.qp_type == IBV_QPT_XRC_RECV ? post_none
+                                                     : post_connected;
+  if (attr.qp_type == IBV_QPT_XRC_RECV) return set_operational(qp, IBV_QPS_RESET);
   const uverbs::Backend* backend = context->backend;
   if (backend->sq_token && backend->ring_sq) {
     qp->sq.ring_token = backend->sq_token(context->ibv()->cmd_fd, qp->verbs.qp.qp_num);
@@ -207,7 +218,7 @@ Qp* create_hashing(Context* context, ibv_qp_init_attr_ex* attr, std::uint32_t fl
     delete qp;
     return fail_null(error);
   }
-  qp->uidx = UidxTable<Qp>::kNone;
+  qp->uidx = CqeOwners::kNone;
   qp->frames = qp->hashes = true;
   qp->parts = response;
   qp->post_send = post_frames;
@@ -219,6 +230,7 @@ Qp* create_hashing(Context* context, ibv_qp_init_attr_ex* attr, std::uint32_t fl
 
 Qp* create_qp(Context* context, ibv_qp_init_attr_ex* attr, const mlx5dv_qp_init_attr* vendor) {
   std::uint32_t flags = 0;  // results are never scattered into CQEs
+  if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD)) attr->pd = nullptr;
   int error = check(*attr);
   if (!error && vendor) error = vendor_flags(*vendor, &flags);
   if (!error && attr->comp_mask & IBV_QP_INIT_ATTR_RX_HASH) return create_hashing(context, attr, flags);
@@ -231,7 +243,7 @@ Qp* create_qp(Context* context, ibv_qp_init_attr_ex* attr, const mlx5dv_qp_init_
 
   auto* qp = new (std::nothrow) Qp();
   if (!qp) return fail_null(ENOMEM);
-  qp->uidx = UidxTable<Qp>::kNone;
+  qp->uidx = CqeOwners::kNone;
   qp->atomics = context->atomic_cap != IBV_ATOMIC_NONE;
   qp->frames = attr->qp_type == IBV_QPT_RAW_PACKET;
   qp->eth_inline = context->eth_inline;
@@ -243,9 +255,10 @@ Qp* create_qp(Context* context, ibv_qp_init_attr_ex* attr, const mlx5dv_qp_init_
   qp->sq.lock.set_shared(!single_threaded(context, attr->pd));
   qp->rq.lock.set_shared(!single_threaded(context, attr->pd));
   if (!error) error = allocate_rings(context, *attr, size, qp);
-  if (!error) {
+  // Nothing of an XRC target completes in its name.
+  if (!error && attr->qp_type != IBV_QPT_XRC_RECV) {
     qp->uidx = context->qps.store(qp);
-    if (qp->uidx == UidxTable<Qp>::kNone) error = ENOMEM;
+    if (qp->uidx == CqeOwners::kNone) error = ENOMEM;
   }
   if (!error) error = choose_uar(context, attr->pd, qp);
   const ibv_qp_cap asked = attr->cap;
@@ -281,6 +294,19 @@ ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
 ibv_qp* create_qp_ex(ibv_context* ibv, ibv_qp_init_attr_ex* attr) {
   Qp* qp = create_qp(context_of(ibv), attr, nullptr);
   return qp ? &qp->verbs.qp : nullptr;
+}
+
+// A handle of somebody else's XRC target: nothing but the number.
+ibv_qp* open_qp(ibv_context* ibv, ibv_qp_open_attr* attr) {
+  auto* qp = new (std::nothrow) Qp();
+  if (!qp) return fail_null(ENOMEM);
+  qp->uidx = CqeOwners::kNone;
+  qp->post_send = post_none;
+  if (int error = verbena_cmd_open_qp(ibv, &qp->verbs, attr, nullptr)) {
+    delete qp;
+    return fail_null(error);
+  }
+  return &qp->verbs.qp;
 }
 
 int destroy_qp(ibv_qp* ibqp) {

@@ -40,6 +40,7 @@ std::uint32_t overhead(const ibv_qp_init_attr_ex& attr, const mlx5dv_qp_init_att
     size = std::max(size, kWindow);
   if (attr.qp_type == IBV_QPT_UD) size += sizeof(mlx5_wqe_datagram_seg);
   if (attr.qp_type == IBV_QPT_RAW_PACKET) size += sizeof(mlx5_wqe_eth_seg);
+  if (attr.qp_type == IBV_QPT_XRC_SEND) size += kSegment;  // the receive queue that it is for
   return size;
 }
 
@@ -72,7 +73,7 @@ int compute_send(const QpLimits& limits, const ibv_qp_init_attr_ex& attr, const 
 int compute_recv(const QpLimits& limits, const ibv_qp_init_attr_ex& attr, QpSize* out) {
   if (!attr.cap.max_recv_wr) return 0;
   if (attr.cap.max_recv_wr > limits.max_recv_wr) return EINVAL;
-  if (attr.srq) return 0;
+  if (attr.srq || attr.qp_type == IBV_QPT_XRC_SEND || attr.qp_type == IBV_QPT_XRC_RECV) return 0;
   const std::uint64_t wqe_bytes = std::uint64_t{std::max(attr.cap.max_recv_sge, 1u)} * kDataSeg;
   if (wqe_bytes > limits.max_rq_desc_sz) return EINVAL;
   const std::uint32_t wqe = std::bit_ceil(static_cast<std::uint32_t>(wqe_bytes));

@@ -38,6 +38,7 @@ void reset_rings(Qp* qp) {
   qp->sq.tail.store(0, std::memory_order_relaxed);
   qp->rq.head = 0;
   qp->rq.tail.store(0, std::memory_order_relaxed);
+  if (!qp->sq.dbrec) return;  // a further handle of an XRC target
   *qp->sq.dbrec = 0;
   qp->db.words[MLX5_RCV_DBR] = 0;
 }

@@ -16,8 +16,6 @@ namespace {
 #define LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
-enum class Transport { connected, datagram, frames };
-
 // Segments of a WQE, or a negative errno.
 using Built = int;
 
@@ -67,16 +65,21 @@ std::uint8_t bits_of(const SendQueue& sq, const ibv_send_wr& wr, std::uint8_t fe
 }
 
 // Both atomics. There is one result entry, of 8 bytes.
-Built build_atomic(const Qp* qp, const ibv_send_wr& wr, char* ctrl, std::uint32_t post, std::uint8_t fence) {
+Built build_atomic(const Qp* qp, const ibv_send_wr& wr, char* ctrl, std::uint32_t post, std::uint8_t fence, bool xrc) {
   if (!qp->atomics) return -EOPNOTSUPP;
   const bool swap = wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
   char* at = ctrl + kSegment;
+  Built segments = 3;
+  if (xrc) {
+    set_xrc(at, wr.qp_type.xrc.remote_srqn);
+    at += kSegment;
+    ++segments;
+  }
   set_remote(at, wr.wr.atomic.remote_addr, wr.wr.atomic.rkey);
   set_atomic(at + kSegment, swap ? wr.wr.atomic.swap : wr.wr.atomic.compare_add, swap ? wr.wr.atomic.compare_add : 0);
-  Built segments = 3;
   for (int i = 0; i < wr.num_sge; ++i) {
     if (!wr.sg_list[i].length) continue;
-    set_data(at + 2 * kSegment, 8, wr.sg_list[i].lkey, wr.sg_list[i].addr);
+    set_data(wrap(qp->sq, at + 2 * kSegment), 8, wr.sg_list[i].lkey, wr.sg_list[i].addr);
     ++segments;
     break;
   }
@@ -101,11 +104,11 @@ Built build_key_change(const Qp* qp, const ibv_send_wr& wr, char* ctrl, std::uin
 
 // Whatever the common path does not know.
 [[gnu::noinline]] Built build_rare(const Qp* qp, const ibv_send_wr& wr, char* ctrl, std::uint32_t post,
-                                   std::uint8_t fence) {
+                                   std::uint8_t fence, bool xrc) {
   switch (number_of(wr.opcode)) {
     case IBV_WR_ATOMIC_CMP_AND_SWP:
     case IBV_WR_ATOMIC_FETCH_AND_ADD:
-      return build_atomic(qp, wr, ctrl, post, fence);
+      return build_atomic(qp, wr, ctrl, post, fence, xrc);
     case IBV_WR_LOCAL_INV:
     case IBV_WR_BIND_MW:
       return build_key_change(qp, wr, ctrl, post, fence);
@@ -141,10 +144,10 @@ VERBENA_INLINE Built build_frame(const Qp* qp, const ibv_send_wr& wr, char* ctrl
 }
 
 // One request at `ctrl`. The device answers for operations that the transport does not have.
-template <Transport kKind>
+template <Transport kTransport>
 VERBENA_INLINE Built build(const Qp* qp, const ibv_send_wr& wr, char* ctrl, std::uint32_t post, std::uint8_t fence) {
   const SendQueue& sq = qp->sq;
-  if constexpr (kKind == Transport::frames) return build_frame(qp, wr, ctrl, post, fence);
+  if constexpr (kTransport == Transport::frames) return build_frame(qp, wr, ctrl, post, fence);
   char* at = ctrl + kSegment;
   std::uint32_t segments = 1, opcode, imm = 0;
   bool remote = false;
@@ -174,9 +177,15 @@ VERBENA_INLINE Built build(const Qp* qp, const ibv_send_wr& wr, char* ctrl, std:
       remote = true;
       break;
     default:
-      return kKind == Transport::connected ? build_rare(qp, wr, ctrl, post, fence) : -EINVAL;
+      if constexpr (kTransport == Transport::datagram || kTransport == Transport::frames) return -EINVAL;
+      return build_rare(qp, wr, ctrl, post, fence, kTransport == Transport::xrc);
   }
-  if constexpr (kKind == Transport::datagram) {
+  if constexpr (kTransport == Transport::xrc) {
+    set_xrc(at, wr.qp_type.xrc.remote_srqn);
+    at += kSegment;
+    ++segments;
+  }
+  if constexpr (kTransport == Transport::datagram) {
     set_datagram(at, ah_of(wr.wr.ud.ah), wr.wr.ud.remote_qpn, wr.wr.ud.remote_qkey);
     at = wrap(sq, at + sizeof(mlx5_wqe_av));
     segments += sizeof(mlx5_wqe_av) / kSegment;
@@ -206,7 +215,7 @@ inline std::uint32_t wc_opcode_of(ibv_wr_opcode opcode) {
   return error;
 }
 
-template <Transport kKind>
+template <Transport kTransport>
 VERBENA_INLINE int post(Qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) {
   if (UNLIKELY(!wr)) return 0;
   SendQueue& sq = qp->sq;
@@ -230,7 +239,7 @@ VERBENA_INLINE int post(Qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) {
     const std::uint32_t position = sq.cur_post;
     const std::uint32_t index = position & sq.mask;
     char* const here = block(sq, index);
-    built = build<kKind>(qp, *wr, here, position, sq.next_fence);
+    built = build<kTransport>(qp, *wr, here, position, sq.next_fence);
     if (UNLIKELY(built < 0)) {
       error = -built;
       *bad = wr;
@@ -281,7 +290,13 @@ int take_eth_head(char* at, std::uint32_t size, const ibv_sge* list, std::size_t
 
 int post_connected(Qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) { return post<Transport::connected>(qp, wr, bad); }
 int post_datagram(Qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) { return post<Transport::datagram>(qp, wr, bad); }
-
+int post_xrc(Qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) { return post<Transport::xrc>(qp, wr, bad); }
+// Of a QP that sends nothing.
+int post_none(Qp*, ibv_send_wr* wr, ibv_send_wr** bad) {
+  if (!wr) return 0;
+  *bad = wr;
+  return ENOMEM;
+}
 int post_frames(Qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) { return post<Transport::frames>(qp, wr, bad); }
 
 int post_send(ibv_qp* ibqp, ibv_send_wr* wr, ibv_send_wr** bad) {

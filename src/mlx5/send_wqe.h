@@ -68,6 +68,14 @@ inline void set_atomic(char* at, std::uint64_t swap_or_add, std::uint64_t compar
   store64(at + 8, be(compare));
 }
 
+// What stands between the control segment and the operation, by transport.
+enum class Transport { connected, datagram, xrc, frames };
+
+inline void set_xrc(char* at, std::uint32_t srqn) {
+  store64(at, be(std::uint64_t{srqn} << 32));
+  store64(at + 8, 0);
+}
+
 inline void set_datagram(char* at, const Ah* ah, std::uint32_t qpn, std::uint32_t qkey) {
   std::memcpy(at, &ah->av, sizeof ah->av);
   store64(at, be(std::uint64_t{qkey} << 32));

@@ -48,6 +48,7 @@ bool allocate_ring(Context* context, ibv_pd* pd, std::uint32_t max_wr, Srq* srq)
 }
 
 void discard(Context* context, Srq* srq) {
+  if (srq->uidx != CqeOwners::kNone) context->qps.clear(srq->uidx);
   release(context, &srq->db);
   release(context, &srq->buffer);
   delete[] srq->wr_ids;
@@ -57,6 +58,7 @@ void discard(Context* context, Srq* srq) {
 ibv_srq* create(Context* context, ibv_srq_init_attr_ex* attr) {
   if (attr->attr.max_wr > context->caps.max_srq_recv_wr) return fail_null(EINVAL);
   if (attr->attr.max_sge > context->caps.max_rq_desc_sz / kSegment) return fail_null(EINVAL);
+  const bool xrc = attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type == IBV_SRQT_XRC;
   auto* srq = new (std::nothrow) Srq();
   if (!srq) return fail_null(ENOMEM);
   srq->lock.set_shared(!single_threaded(context, attr->pd));
@@ -67,10 +69,16 @@ ibv_srq* create(Context* context, ibv_srq_init_attr_ex* attr) {
     return fail_null(error);
   }
   srq->dbrec = srq->db.words;
+  if (xrc) srq->uidx = context->qps.store(as_owner(srq));
+  if (xrc && srq->uidx == CqeOwners::kNone) {
+    discard(context, srq);
+    return fail_null(ENOMEM);
+  }
   mlx5_ib_create_srq request = {};
   mlx5_ib_create_srq_resp response = {};
   request.buf_addr = reinterpret_cast<std::uintptr_t>(srq->buffer.data);
   request.db_addr = reinterpret_cast<std::uintptr_t>(srq->db.words);
+  if (xrc) request.uidx = srq->uidx;
   attr->attr.max_sge = srq->max_sge;
   attr->attr.max_wr = srq->count - 1;  // the kernel is told of the spare ones
   const verbs::Udata udata{&request, sizeof request, &response, sizeof response};
@@ -98,8 +106,10 @@ ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
 }
 
 ibv_srq* create_srq_ex(ibv_context* ibv, ibv_srq_init_attr_ex* attr) {
-  const bool basic = !(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) || number_of(attr->srq_type) == IBV_SRQT_BASIC;
-  if (!basic) return fail_null(number_of(attr->srq_type) == IBV_SRQT_XRC || number_of(attr->srq_type) == IBV_SRQT_TM ? EOPNOTSUPP : EINVAL);
+  const bool typed = attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE;
+  const std::uint32_t type = typed ? number_of(attr->srq_type) : std::uint32_t{IBV_SRQT_BASIC};
+  if (type == IBV_SRQT_TM) return fail_null(EOPNOTSUPP);
+  if (type != IBV_SRQT_BASIC && type != IBV_SRQT_XRC) return fail_null(EINVAL);
   if (!attr->pd) return fail_null(EINVAL);
   return create(context_of(ibv), attr);
 }
@@ -115,7 +125,9 @@ int get_srq_num(ibv_srq* srq, std::uint32_t* number) {
 
 int destroy_srq(ibv_srq* ibsrq) {
   Srq* srq = srq_of(ibsrq);
+  ibv_cq* cq = srq->verbs.cq;
   if (int error = verbena_cmd_destroy_srq(ibsrq)) return error;
+  if (cq && srq->uidx != CqeOwners::kNone) clean(cq_of(cq), srq->uidx, srq);
   discard(context_of(ibsrq->context), srq);
   return 0;
 }

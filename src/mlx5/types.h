@@ -55,6 +55,12 @@ struct Uar {
   Context* context = nullptr;  // set with it
 };
 
+// Whose CQE it is: a QP's, or (negated, which no address is) an XRC SRQ's.
+using CqeOwners = UidxTable<Qp>;
+inline Qp* as_owner(Srq* srq) { return reinterpret_cast<Qp*>(-reinterpret_cast<std::intptr_t>(srq)); }
+inline bool is_queue_pair(const Qp* owner) { return reinterpret_cast<std::intptr_t>(owner) > 0; }
+inline Srq* receive_queue_of(Qp* owner) { return reinterpret_cast<Srq*>(-reinterpret_cast<std::intptr_t>(owner)); }
+
 // What the poller needs to know about a posted send.
 struct SendEntry {
   std::uint64_t wr_id;
@@ -202,6 +208,7 @@ struct Srq {
   std::uint64_t* wr_ids = nullptr;
   __be32* dbrec = nullptr;
   std::uint32_t srqn = 0;
+  std::uint32_t uidx = CqeOwners::kNone;  // XRC
   Buffer buffer;
   DoorbellRecord db;
 };
@@ -263,7 +270,7 @@ struct Context : verbs::Context {
   std::array<std::uint8_t, 2> link_layer = {};
   std::array<std::uint8_t, 2> port_flags = {};
 
-  UidxTable<Qp> qps;
+  CqeOwners qps;
   const std::uint32_t* pending = nullptr;
 
   // doorbells

@@ -1,4 +1,4 @@
-// User index -> object, the number every CQE carries. A flat array of all 2^24 indices in reserved address space:
+// User index -> object, the number every CQE carries: a QP, or an XRC SRQ. A flat array of all 2^24 indices in reserved address space:
 // one load per lookup, pages appear where indices are used, and 10^5 QPs cost what their pointers cost.
 //
 // Threads: store() and clear() by any; at() by pollers, who hold the CQ's lock while an object is removed.

@@ -12,9 +12,7 @@ namespace verbena::mlx5 {
 
 namespace {
 
-enum class Transport { connected, datagram, frames };
-
-constexpr unsigned kDatagramSetters = 2;  // data and address, in either order
+constexpr unsigned kSetters = 2;  // data and address, in either order; not of connected transports
 
 inline Qp* qp_of_ex(ibv_qp_ex* ex) { return verbs::derived<Qp>(&ex->qp_base); }
 
@@ -104,10 +102,17 @@ inline void close(Qp* qp) {
   qp->sq.cur_post += (b.size + 3) / 4;
 }
 
-template <Transport kKind>
+template <Transport kTransport>
 inline void close_when_set(Qp* qp) {
-  if (kKind != Transport::datagram || ++qp->build.setters == kDatagramSetters) close(qp);
+  constexpr bool kOneSetter = kTransport == Transport::connected || kTransport == Transport::frames;
+  if (kOneSetter || ++qp->build.setters == kSetters) close(qp);
 }
+
+// Segments in front of the operation, the control segment included.
+template <Transport kTransport>
+constexpr std::uint32_t kHead = kTransport == Transport::datagram ? 1 + sizeof(mlx5_wqe_av) / kSegment
+                                : kTransport == Transport::xrc    ? 2
+                                                                  : 1;
 
 // ---- operations ----
 
@@ -118,54 +123,64 @@ inline void open_frame(Qp* qp, ibv_qp_ex* ex) {
   qp->build.data = wrap(qp->sq, qp->build.data);
 }
 
-template <Transport kKind>
+template <Transport kTransport>
 inline void open_send(ibv_qp_ex* ex, std::uint32_t opcode, std::uint32_t imm) {
   Qp* qp = qp_of_ex(ex);
-  if constexpr (kKind == Transport::frames) return open_frame(qp, ex);
-  constexpr std::uint32_t kSegments = kKind == Transport::datagram ? 1 + sizeof(mlx5_wqe_av) / kSegment : 1;
-  if (open(qp, ex, opcode, kSegments, imm) && kKind == Transport::datagram)
-    qp->build.data = wrap(qp->sq, qp->build.data);
+  if constexpr (kTransport == Transport::frames) return open_frame(qp, ex);
+  const bool opened = open(qp, ex, opcode, kHead<kTransport>, imm);
+  if (opened && kTransport == Transport::datagram) qp->build.data = wrap(qp->sq, qp->build.data);
 }
 
-template <Transport kKind>
+template <Transport kTransport>
 void send(ibv_qp_ex* ex) {
-  open_send<kKind>(ex, MLX5_OPCODE_SEND, 0);
+  open_send<kTransport>(ex, MLX5_OPCODE_SEND, 0);
 }
-template <Transport kKind>
+template <Transport kTransport>
 void send_imm(ibv_qp_ex* ex, __be32 imm) {
-  open_send<kKind>(ex, MLX5_OPCODE_SEND_IMM, imm);
+  open_send<kTransport>(ex, MLX5_OPCODE_SEND_IMM, imm);
 }
-void send_inv(ibv_qp_ex* ex, std::uint32_t rkey) { open_send<Transport::connected>(ex, MLX5_OPCODE_SEND_INVAL, be(rkey)); }
+template <Transport kTransport>
+void send_inv(ibv_qp_ex* ex, std::uint32_t rkey) {
+  open_send<kTransport>(ex, MLX5_OPCODE_SEND_INVAL, be(rkey));
+}
 
+template <Transport kTransport>
 inline void open_rdma(ibv_qp_ex* ex, std::uint32_t opcode, std::uint32_t rkey, std::uint64_t address,
                       std::uint32_t imm) {
   Qp* qp = qp_of_ex(ex);
-  if (open(qp, ex, opcode, 2, imm)) set_remote(qp->build.data - kSegment, address, rkey);
+  if (open(qp, ex, opcode, kHead<kTransport> + 1, imm)) set_remote(qp->build.data - kSegment, address, rkey);
 }
 
+template <Transport kTransport>
 void rdma_write(ibv_qp_ex* ex, std::uint32_t rkey, std::uint64_t address) {
-  open_rdma(ex, MLX5_OPCODE_RDMA_WRITE, rkey, address, 0);
+  open_rdma<kTransport>(ex, MLX5_OPCODE_RDMA_WRITE, rkey, address, 0);
 }
+template <Transport kTransport>
 void rdma_write_imm(ibv_qp_ex* ex, std::uint32_t rkey, std::uint64_t address, __be32 imm) {
-  open_rdma(ex, MLX5_OPCODE_RDMA_WRITE_IMM, rkey, address, imm);
+  open_rdma<kTransport>(ex, MLX5_OPCODE_RDMA_WRITE_IMM, rkey, address, imm);
 }
+template <Transport kTransport>
 void rdma_read(ibv_qp_ex* ex, std::uint32_t rkey, std::uint64_t address) {
-  open_rdma(ex, MLX5_OPCODE_RDMA_READ, rkey, address, 0);
+  open_rdma<kTransport>(ex, MLX5_OPCODE_RDMA_READ, rkey, address, 0);
 }
 
+template <Transport kTransport>
 inline void open_atomic(ibv_qp_ex* ex, std::uint32_t opcode, std::uint32_t rkey, std::uint64_t address,
                         std::uint64_t swap_or_add, std::uint64_t compare) {
   Qp* qp = qp_of_ex(ex);
-  if (!open(qp, ex, opcode, 3, 0)) return;
+  if (!open(qp, ex, opcode, kHead<kTransport> + 2, 0)) return;
   set_remote(qp->build.data - 2 * kSegment, address, rkey);
   set_atomic(qp->build.data - kSegment, swap_or_add, compare);
+  if (kTransport == Transport::xrc) qp->build.data = wrap(qp->sq, qp->build.data);
 }
+template <Transport kTransport>
 void atomic_cmp_swp(ibv_qp_ex* ex, std::uint32_t rkey, std::uint64_t address, std::uint64_t compare,
                     std::uint64_t swap) {
-  open_atomic(ex, MLX5_OPCODE_ATOMIC_CS, rkey, address, swap, compare);
+  open_atomic<kTransport>(ex, MLX5_OPCODE_ATOMIC_CS, rkey, address, swap, compare);
 }
+template <Transport kTransport>
 void atomic_fetch_add(ibv_qp_ex* ex, std::uint32_t rkey, std::uint64_t address, std::uint64_t add) {
-  open_atomic(ex, MLX5_OPCODE_ATOMIC_FA, rkey, address, add, 0);
+  open_atomic<kTransport>(ex, MLX5_OPCODE_ATOMIC_FA, rkey, address, add, 0);
 }
 
 void change_key(ibv_qp_ex* ex, std::uint32_t old_rkey, std::uint32_t new_rkey, const ibv_mw_bind_info& info,
@@ -213,34 +228,34 @@ bool take_head(Qp* qp, std::size_t count, const Entry* list, FrameRest* rest) {
   return left >= 0;
 }
 
-template <Transport kKind>
+template <Transport kTransport>
 void set_sge_list(ibv_qp_ex* ex, std::size_t count, const ibv_sge* list);
 
-template <Transport kKind>
+template <Transport kTransport>
 void set_sge(ibv_qp_ex* ex, std::uint32_t lkey, std::uint64_t address, std::uint32_t length) {
   Qp* qp = qp_of_ex(ex);
   Builder& b = qp->build;
   if (__builtin_expect(b.error, 0)) return;
-  if constexpr (kKind == Transport::frames)
+  if constexpr (kTransport == Transport::frames)
     if (__builtin_expect(qp->eth_inline, 0)) {
       const ibv_sge one{address, length, lkey};
-      return set_sge_list<kKind>(ex, 1, &one);
+      return set_sge_list<kTransport>(ex, 1, &one);
     }
   if (__builtin_expect(length != 0, 1)) {
     set_data(b.data, length, lkey, address);
     ++b.size;
   }
-  close_when_set<kKind>(qp);
+  close_when_set<kTransport>(qp);
 }
 
-template <Transport kKind>
+template <Transport kTransport>
 void set_sge_list(ibv_qp_ex* ex, std::size_t count, const ibv_sge* list) {
   Qp* qp = qp_of_ex(ex);
   Builder& b = qp->build;
   if (__builtin_expect(b.error, 0)) return;
   if (__builtin_expect(count > qp->sq.max_sge, 0)) return set_error(b, ENOMEM);
   FrameRest rest;
-  if constexpr (kKind == Transport::frames)
+  if constexpr (kTransport == Transport::frames)
     if (__builtin_expect(qp->eth_inline, 0)) {
       if (!take_head(qp, count, list, &rest)) return;
       list = rest.list;
@@ -254,17 +269,17 @@ void set_sge_list(ibv_qp_ex* ex, std::size_t count, const ibv_sge* list) {
     at += kSegment;
     ++b.size;
   }
-  close_when_set<kKind>(qp);
+  close_when_set<kTransport>(qp);
 }
 
-template <Transport kKind>
+template <Transport kTransport>
 void set_inline_data_list(ibv_qp_ex* ex, std::size_t count, const ibv_data_buf* list) {
   Qp* qp = qp_of_ex(ex);
   Builder& b = qp->build;
   if (__builtin_expect(b.error, 0)) return;
   FrameRest rest;
   ibv_data_buf behind[kMostEntries];
-  if constexpr (kKind == Transport::frames)
+  if constexpr (kTransport == Transport::frames)
     if (__builtin_expect(qp->eth_inline, 0)) {
       if (!take_head(qp, count, list, &rest)) return;
       for (std::size_t i = 0; i < rest.count; ++i) behind[i] = {reinterpret_cast<void*>(rest.list[i].addr), rest.list[i].length};
@@ -284,13 +299,13 @@ void set_inline_data_list(ibv_qp_ex* ex, std::size_t count, const ibv_data_buf* 
     store32(b.data, be(static_cast<std::uint32_t>(total) | kInlineFlag));
     b.size += inline_segments(static_cast<std::uint32_t>(total));
   }
-  close_when_set<kKind>(qp);
+  close_when_set<kTransport>(qp);
 }
 
-template <Transport kKind>
+template <Transport kTransport>
 void set_inline_data(ibv_qp_ex* ex, void* data, std::size_t length) {
   const ibv_data_buf one{data, length};
-  set_inline_data_list<kKind>(ex, 1, &one);
+  set_inline_data_list<kTransport>(ex, 1, &one);
 }
 
 void set_ud_addr(ibv_qp_ex* ex, ibv_ah* ah, std::uint32_t qpn, std::uint32_t qkey) {
@@ -300,14 +315,38 @@ void set_ud_addr(ibv_qp_ex* ex, ibv_ah* ah, std::uint32_t qpn, std::uint32_t qke
   close_when_set<Transport::datagram>(qp);
 }
 
-template <Transport kKind>
+void set_xrc_srqn(ibv_qp_ex* ex, std::uint32_t srqn) {
+  Qp* qp = qp_of_ex(ex);
+  if (__builtin_expect(qp->build.error, 0)) return;
+  set_xrc(reinterpret_cast<char*>(qp->build.ctrl) + kSegment, srqn);
+  close_when_set<Transport::xrc>(qp);
+}
+
+template <Transport kTransport>
 void fill_setters(ibv_qp_ex* ex) {
-  ex->wr_send = send<kKind>;
-  ex->wr_send_imm = send_imm<kKind>;
-  ex->wr_set_sge = set_sge<kKind>;
-  ex->wr_set_sge_list = set_sge_list<kKind>;
-  ex->wr_set_inline_data = set_inline_data<kKind>;
-  ex->wr_set_inline_data_list = set_inline_data_list<kKind>;
+  ex->wr_send = send<kTransport>;
+  ex->wr_send_imm = send_imm<kTransport>;
+  ex->wr_set_sge = set_sge<kTransport>;
+  ex->wr_set_sge_list = set_sge_list<kTransport>;
+  ex->wr_set_inline_data = set_inline_data<kTransport>;
+  ex->wr_set_inline_data_list = set_inline_data_list<kTransport>;
+}
+
+template <Transport kTransport>
+void fill_unreliable(ibv_qp_ex* ex) {
+  fill_setters<kTransport>(ex);
+  ex->wr_send_inv = send_inv<kTransport>;
+  ex->wr_rdma_write = rdma_write<kTransport>;
+  ex->wr_rdma_write_imm = rdma_write_imm<kTransport>;
+  ex->wr_bind_mw = bind_window;
+  ex->wr_local_inv = local_inv;
+}
+template <Transport kTransport>
+void fill_reliable(ibv_qp_ex* ex) {
+  fill_unreliable<kTransport>(ex);
+  ex->wr_rdma_read = rdma_read<kTransport>;
+  ex->wr_atomic_cmp_swp = atomic_cmp_swp<kTransport>;
+  ex->wr_atomic_fetch_add = atomic_fetch_add<kTransport>;
 }
 
 constexpr std::uint64_t kDatagramOps = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
@@ -330,18 +369,16 @@ int fill_builders(Qp* qp, ibv_qp_type type, std::uint64_t send_ops) {
   switch (type) {
     case IBV_QPT_RC:
       if (send_ops & ~kReliableOps) return EOPNOTSUPP;
-      ex->wr_rdma_read = rdma_read;
-      ex->wr_atomic_cmp_swp = atomic_cmp_swp;
-      ex->wr_atomic_fetch_add = atomic_fetch_add;
-      [[fallthrough]];
+      fill_reliable<Transport::connected>(ex);
+      return 0;
+    case IBV_QPT_XRC_SEND:
+      if (send_ops & ~kReliableOps) return EOPNOTSUPP;
+      fill_reliable<Transport::xrc>(ex);
+      ex->wr_set_xrc_srqn = set_xrc_srqn;
+      return 0;
     case IBV_QPT_UC:
-      if (type == IBV_QPT_UC && (send_ops & ~kUnreliableOps)) return EOPNOTSUPP;
-      fill_setters<Transport::connected>(ex);
-      ex->wr_send_inv = send_inv;
-      ex->wr_rdma_write = rdma_write;
-      ex->wr_rdma_write_imm = rdma_write_imm;
-      ex->wr_bind_mw = bind_window;
-      ex->wr_local_inv = local_inv;
+      if (send_ops & ~kUnreliableOps) return EOPNOTSUPP;
+      fill_unreliable<Transport::connected>(ex);
       return 0;
     case IBV_QPT_UD:
       if (send_ops & ~kDatagramOps) return EOPNOTSUPP;

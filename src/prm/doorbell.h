@@ -45,6 +45,7 @@ struct UarPage {
   static constexpr std::size_t cq_arm = 0x20;
   static constexpr std::size_t eq_arm = 0x40;
   static constexpr std::size_t eq_update_ci = 0x48;
+  static constexpr std::size_t send_without_record = 0x600;  // for queues that have no doorbell record
   static constexpr std::size_t blueflame = 0x800;
   static constexpr std::size_t blueflame_size = 0x100;
   static constexpr std::size_t blueflame_count = 4;  // the last two are for fast-path software

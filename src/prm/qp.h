@@ -19,6 +19,8 @@ enum class QpState : std::uint8_t {
   suspended = 0x9,
 };
 
+// Where the device learns what was posted: the doorbell record, or the store to the UAR page alone.
+enum class SendDbrMode : std::uint8_t { dbr_valid = 0x0, no_dbr_ext = 0x1, no_dbr_int = 0x2 };
 enum class QpServiceType : std::uint8_t {
   rc = 0x0,
   uc = 0x1,
@@ -160,6 +162,7 @@ struct Qpc : Layout<0xe8> {
   using ulp_stateless_offload_mode = Field<"ulp_stateless_offload_mode", At{0x08, 3, 0}>;
   using counter_set_id = Field<"counter_set_id", At{0x0c, 31, 24}>;
   using uar_page = Field<"uar_page", At{0x0c, 23, 0}>;
+  using send_dbr_mode = Field<"send_dbr_mode", At{0x10, 31, 30}, SendDbrMode>;
   using user_index = Field<"user_index", At{0x10, 23, 0}>;
   using log_page_size = Field<"log_page_size", At{0x14, 28, 24}>;
   using remote_qpn = Field<"remote_qpn", At{0x14, 23, 0}>;
@@ -211,7 +214,7 @@ struct Qpc : Layout<0xe8> {
       Fields<state, lag_tx_port_affinity, st, isolate_vl_tc, pm_state, req_e2e_credit_mode, offload_type,
              end_padding_mode, wq_signature, block_lb_mc, atomic_like_write_en, latency_sensitive, drain_sigerr, pd,
              mtu, log_msg_max, log_rq_size, log_rq_stride, no_sq, log_sq_size, ts_format, data_in_order, rlky,
-             ulp_stateless_offload_mode, counter_set_id, uar_page, user_index, log_page_size, remote_qpn,
+             ulp_stateless_offload_mode, counter_set_id, uar_page, send_dbr_mode, user_index, log_page_size, remote_qpn,
              primary_address_path, secondary_address_path, log_ack_req_freq, log_sra_max, retry_count, rnr_retry, fre,
              cur_rnr_retry, cur_retry_count, next_send_psn, log_num_dci_stream_channels, cqn_snd,
              log_num_dci_errored_streams, deth_sqpn, last_acked_psn, ssn, log_rra_max, atomic_mode, rre, rwe, rae,

@@ -113,11 +113,11 @@ struct XrcSrqc : Layout<0x40> {
   using pd = Field<"pd", At{0x18, 23, 0}>;
   using lwm = Field<"lwm", At{0x1c, 31, 16}>;
   using wqe_cnt = Field<"wqe_cnt", At{0x1c, 15, 0}>;
-  using db_record_addr_h = Field<"db_record_addr_h", At{0x28, 31, 0}>;
-  using db_record_addr_l = Field<"db_record_addr_l", At{0x2c, 31, 2}>;
+  using dbr_umem_id = Field<"dbr_umem_id", At{0x20, 31, 0}>;
+  using dbr_addr = Field64<"dbr_addr", 0x28>;
   using fields = Fields<state, log_xrc_srq_size, wq_signature, cont_srq, rlky, basic_cyclic_rcv_wqe, log_rq_stride,
                         xrcd, page_offset, dbr_umem_valid, cqn, user_index_equal_xrc_srqn, log_page_size, user_index,
-                        pd, lwm, wqe_cnt, db_record_addr_h, db_record_addr_l>;
+                        pd, lwm, wqe_cnt, dbr_umem_id, dbr_addr>;
 };
 
 // CREATE_XRC_SRQ: request.
@@ -126,9 +126,11 @@ struct CreateXrcSrqIn : Layout<0x110> {
   using uid = Field<"uid", At{0x00, 15, 0}>;
   using op_mod = Field<"op_mod", At{0x04, 15, 0}>;
   using xrc_srq_context_entry = Sub<"xrc_srq_context_entry", 0x10, XrcSrqc>;
+  using xrc_srq_umem_offset = Field64<"xrc_srq_umem_offset", 0x50>;
+  using xrc_srq_umem_id = Field<"xrc_srq_umem_id", At{0x58, 31, 0}>;
   using xrc_srq_umem_valid = Field<"xrc_srq_umem_valid", At{0x5c, 31, 31}>;
   using pas = Array<"pas", 0x110, Pas>;
-  using fields = Fields<opcode, uid, op_mod, xrc_srq_context_entry, xrc_srq_umem_valid, pas>;
+  using fields = Fields<opcode, uid, op_mod, xrc_srq_context_entry, xrc_srq_umem_offset, xrc_srq_umem_id, xrc_srq_umem_valid, pas>;
 };
 
 // CREATE_XRC_SRQ: reply.

@@ -36,6 +36,7 @@ SUITES = {
     "ethernet": suite_ethernet.run,
     "pyverbs": suite_pyverbs.run,
     "pyverbs-other": suite_pyverbs.run_other,
+    "devx": suite_pyverbs.run_devx,
     "faults": suite_faults.run,
     "tools": suite_tools.run,
     "ucx": suite_ucx.run,

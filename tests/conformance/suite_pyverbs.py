@@ -29,12 +29,10 @@ OTHERS = {"test_efa_srd", "test_efadv", "test_cuda_dmabuf", "test_mlx5_cuda_umem
 QUICK = ["test_addr", "test_pd", "test_cq", "test_cq_events", "test_device", "test_qp"]
 # (cases, reason given, why it is all right): what a required module may skip.
 ALLOWED_SKIPS = [
-    (r"xrc", r".*", "XRC QPs are later work"),
     (r"test_tx_packet_reformat", r".*", "changing packets in steering is later work"),
-    (r"test_query_rt_values|real_time", r".*", "the clock is a free-running one"),
     (r"DmaBuf", r".*", "needs a DRM render node"),
     (r"odp|Odp", r".*", "on-demand paging is later work"),
-    (r".*", r"(?i).*(XRC|ODP|on.demand|DRM|dma.?buf).*", "later work"),
+    (r".*", r"(?i).*(ODP|on.demand|DRM|dma.?buf).*", "later work"),
     (r"huge", r"(?i).*huge.*", "the machine reserves no huge pages for us"),
     (r"is_fork_initialized", r".*", "an MR was registered earlier in the same process"),
     (r"test_query_gid_ex_bad_flow", r"(?i).*", "needs an empty slot in a short GID table"),
@@ -162,6 +160,32 @@ def run_newer(quick, preset):
         for module in QUICK if quick else [*REQUIRED, *REQUIRED_NEWER]:
             for entry in run_module(bench, folder, module):
                 yield judge(entry)
+
+
+# The raw layer and what stands on it: these cases may not skip for any reason. A pattern says which of a module's.
+DEVX = {
+    "test_mlx5_devx": ".", "test_mlx5_uar": ".", "test_mlx5_var": ".", "test_mlx5_pp": ".", "test_mlx5_sched": ".",
+    "test_mlx5_lag_affinity": r"^(?!.*raw)", "test_mlx5_udp_sport": ".", "test_mlx5_query_port": ".",
+    "test_mlx5_dm_ops": ".", "test_mlx5_timestamp": r"^(?!.*raw)", "test_device": r"DM|_dm", "test_mr": r"_dm_|DeviceMemory",
+    "test_mlx5_rdmacm": r"ReservedQP",
+}
+
+
+def run_devx(quick, preset):
+    """The cases of DEVX, none of which may skip."""
+    folder = unpack(ROOT / "build" / "pyverbs-tests" / "tests")
+    with Bench(preset) as bench:
+        for module, pattern in DEVX.items():
+            found = 0
+            for entry in run_module(bench, folder, module):
+                if not re.search(pattern, entry["name"].removeprefix(module)) and "whole module" not in entry["name"]:
+                    continue
+                found += 1
+                if entry["status"] == "skipped":
+                    entry = dict(entry, status="failed", reason="skipped: " + entry["reason"])
+                yield entry
+            if not found:
+                yield {"name": f"{module} (whole module)", "status": "failed", "seconds": 0, "reason": "no case ran"}
 
 
 def run_other(quick, preset):

@@ -1,4 +1,4 @@
-"""ibverbs-utils: device listing and the four ping-pongs, polled and with events, checked data, 1 B to 4 MiB."""
+"""ibverbs-utils: device listing and the five ping-pongs, polled and with events, checked data, 1 B to 4 MiB."""
 import re
 
 from harness import Bench, case, pair_problem, shell, tail
@@ -40,6 +40,9 @@ def pingpongs(quick):
         for events in ([], ["-e"]):
             for size in sizes:
                 yield program, events, size, iterations
+    for events in ([], ["-e"]):
+        for size in QUICK_SIZES if quick else SIZES:
+            yield "ibv_xsrq_pingpong", events, size, iterations
     for option in (["-N"], ["-t"]):
         yield "ibv_rc_pingpong", option, 4096, iterations
 
@@ -48,14 +51,17 @@ def pingpong(bench, program, options, size, iterations, gid=3, hosts=(None, None
     # ibv_srq_pingpong moves the iterations on each of its 16 QPs.
     if program == "ibv_srq_pingpong":
         iterations = max(100, iterations // (16 if size < 1 << 20 else 64))
-    argv = [program, "-p", "{port}", "-g", str(gid), "-s", str(size), "-n", str(iterations), "-c", *options]
+    # ibv_xsrq_pingpong checks what it counts, not data; its -c is something else.
+    xrc = program == "ibv_xsrq_pingpong"
+    argv = [program, "-p", "{port}", "-g", str(gid), "-s", str(size), "-n", str(iterations), *([] if xrc else ["-c"]),
+            *options]
     name = f"{program} {shell(options + ['-s', str(size), '-n', str(iterations)])}"
     limit = 60 + size * iterations / 2e8
     server, client = bench.pair(argv, argv + ["localhost"], seconds=limit, hosts=hosts)
     problem = pair_problem(server, client)
     if not problem and re.search(r"invalid data|Couldn't|Failed", server.output + client.output):
         problem = tail(server.output) + tail(client.output)
-    if not problem and not re.search(r"\d+ iters in", client.output):
+    if not problem and not re.search(r"remote: LID" if xrc else r"\d+ iters in", client.output):
         problem = "no summary: " + tail(client.output)
     return case(name, problem, client.seconds, shell(argv))
 

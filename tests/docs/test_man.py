@@ -34,6 +34,8 @@ UNPROVOKED = {
     ("mlx5dv_open_device", "ENODEV"): "of device nodes in /dev",
     ("mlx5dv_reserved_qpn_alloc", "EAGAIN"): "all QP numbers of the machine would have to be taken",
 }
+# Doors like those to the other queues, with errors alone so far.
+NOT_SHOWN = ("mlx5dv_devx_wq_modify", "mlx5dv_devx_ind_tbl_query")
 CASE = re.compile(r"\bCASE\((mlx5dv_\w+), (E[A-Z0-9]+),")
 PROTOTYPE = re.compile(r"^(?:static inline )?((?:const )?\w[\w ]*[ *]+(mlx5dv_\w+)\([^)]*\))\s*[;{]", re.M)
 SECTIONS = ("SYNOPSIS", "DESCRIPTION", "ARGUMENTS", "RETURN VALUE", "ERRORS", "EMULATED NIC", "EXAMPLE", "SEE ALSO")
@@ -141,6 +143,17 @@ class ManualPages(unittest.TestCase):
                 if error == "ERRORS" or not here or ("*", error) in UNPROVOKED or (page.name, error) in UNPROVOKED:
                     continue
                 self.assertTrue(cases.get(error, set()) & set(here), f"{page.path.name}: no case for {error}")
+
+    def test_every_function_is_shown_at_work(self):
+        """The table in docs/devx.md: a test that uses it and looks at the effect, of functions that are there."""
+        shown = {}
+        table = (ROOT / "docs" / "devx.md").read_text().split("## Where each call is shown at work")[1].split("\n## ")[0]
+        for path, calls in re.findall(r"^\| `([\w./]+)` \| (.*) \|$", table, re.M):
+            text = (ROOT / path).read_text()
+            for name in re.findall(r"`(\w+)`", calls):
+                shown["mlx5dv_" + name] = re.search(rf"\bmlx5dv_{name}\b", text) is not None
+        self.assertEqual([], sorted(name for name, there in shown.items() if not there), "not in its file")
+        self.assertEqual([], sorted(set(declared()) - set(shown) - set(man.refused()) - set(NOT_SHOWN)), "not in the table")
 
     def test_examples_compile(self):
         unit = [INCLUDES]

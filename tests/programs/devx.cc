@@ -37,12 +37,11 @@ int subscribe(mlx5dv_devx_event_channel* channel, mlx5dv_devx_obj* object, std::
 constexpr auto number(prm::EventType type) { return static_cast<std::uint16_t>(type); }
 
 // Traffic in both directions, with plain doorbells and with BlueFlame copies, round the rings many times.
-void traffic(World* w, std::uint32_t uar_type) {
-  Queues a(w, uar_type), b(w, uar_type);
+void traffic(Queues& a, Queues& b, bool may_copy) {
   a.connect(b.qpn);
   b.connect(a.qpn);
   for (unsigned i = 0; i < 200; ++i) {
-    const bool blueflame = uar_type == MLX5DV_UAR_ALLOC_TYPE_BF && i % 2;
+    const bool blueflame = may_copy && i % 2;
     std::memset(a.data(), static_cast<int>(i), 64);
     b.post_recv(64);
     a.post(prm::WqeOpcode::send, 64, 0, 0, blueflame);
@@ -63,6 +62,32 @@ void traffic(World* w, std::uint32_t uar_type) {
   const auto qpc = query.out.sub<prm::QueryQpOut::qpc>();
   CHECK(qpc.get<prm::Qpc::state>() == prm::QpState::rts && qpc.get<prm::Qpc::remote_qpn>() == b.qpn);
   CHECK(qpc.get<prm::Qpc::hw_sq_wqebb_counter>() == 400);
+}
+
+void traffic(World* w, std::uint32_t uar_type) {
+  Queues a(w, uar_type), b(w, uar_type);
+  traffic(a, b, uar_type == MLX5DV_UAR_ALLOC_TYPE_BF);
+}
+
+// Queues without doorbell records for what they send: the stores to the UAR page say it all.
+void traffic_without_records(World* w) {
+  Queues a(w, Queues::NoRecord{}), b(w, Queues::NoRecord{});
+  traffic(a, b, false);
+  // A store may name the place behind the last WQE instead, and cover several.
+  for (unsigned i = 0; i < 3; ++i) {
+    b.post_recv(64);
+    std::byte* wqe = a.at(Queues::kQpAt + Queues::kRqBytes + (a.sq_pi & ((1u << Queues::kLogSq) - 1)) * 64u);
+    std::memset(wqe, 0, 64);
+    prm::View<prm::CtrlSeg> ctrl(wqe);
+    ctrl.set<prm::CtrlSeg::wqe_index>(a.sq_pi++).set<prm::CtrlSeg::opcode>(prm::WqeOpcode::send);
+    ctrl.set<prm::CtrlSeg::qpn>(a.qpn).set<prm::CtrlSeg::ds>(2).set<prm::CtrlSeg::ce>(prm::WqeCompletion::always);
+    a.fill_data(wqe + 16, 8);
+  }
+  alignas(8) std::byte doorbell[16]{};
+  prm::View<prm::CtrlSeg>(doorbell).set<prm::CtrlSeg::wqe_index>(a.sq_pi).set<prm::CtrlSeg::qpn>(a.qpn);
+  auto* page = static_cast<char*>(a.uar->base_addr);
+  *reinterpret_cast<volatile std::uint64_t*>(page + prm::UarPage::send_without_record) = *reinterpret_cast<std::uint64_t*>(doorbell);
+  for (unsigned i = 0; i < 3; ++i) CHECK(a.next_cqe().get<prm::Cqe64::opcode>() == prm::CqeOpcode::req);
 }
 
 // A completion event of a CQ that was armed by hand, once a time it was armed; an error event of a QP; a CQ overrun.
@@ -302,6 +327,7 @@ int main() {
   traffic(&w, MLX5DV_UAR_ALLOC_TYPE_BF);
   traffic(&w, MLX5DV_UAR_ALLOC_TYPE_NC);
   traffic(&w, 1u << 31);  // MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED, which Debian 12's header does not have
+  traffic_without_records(&w);
   events(&w);
   cq_overrun(&w);
   events_without_data(&w);

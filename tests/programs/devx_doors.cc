@@ -1,6 +1,8 @@
 // Every opcode through every door of DEVX, as docs/devx.md has it: by create, by general_cmd, and by query and modify with
 // the handle of an object of every kind the device has. Wrong handles, wrong numbers, handles that are gone, and objects
 // and uids of another context.
+#include <fcntl.h>
+
 #include <fstream>
 #include <map>
 #include <memory>
@@ -147,6 +149,23 @@ std::vector<Kind> one_of_each(World* w, const Queues& q) {
   ring(rmpc.sub<prm::Rmpc::wq>(), Queues::kQpDbr + 128);
   kinds.push_back(make<prm::CreateRmpIn, prm::CreateRmpOut, prm::CreateRmpOut::rmpn>(w, "RMP", rmp, Opcode::create_rmp));
 
+  Command<prm::AllocXrcdIn, prm::AllocXrcdOut> xrcd(Opcode::alloc_xrcd);
+  kinds.push_back(make<prm::AllocXrcdIn, prm::AllocXrcdOut, prm::AllocXrcdOut::xrcd>(w, "XRCD", xrcd, Opcode::alloc_xrcd));
+  Command<prm::CreateXrcSrqIn, prm::CreateXrcSrqOut> xrc_srq(Opcode::create_xrc_srq);
+  xrc_srq.in.set<prm::CreateXrcSrqIn::xrc_srq_umem_id>(q.umem->umem_id);
+  xrc_srq.in.set<prm::CreateXrcSrqIn::xrc_srq_umem_offset>(Queues::kDataAt);
+  const auto xrc_srqc = xrc_srq.in.sub<prm::CreateXrcSrqIn::xrc_srq_context_entry>();
+  xrc_srqc.set<prm::XrcSrqc::xrcd>(kinds.back().number).set<prm::XrcSrqc::cqn>(q.cqn).set<prm::XrcSrqc::pd>(pdn);
+  xrc_srqc.set<prm::XrcSrqc::log_rq_stride>(2).set<prm::XrcSrqc::log_xrc_srq_size>(1);
+  xrc_srqc.set<prm::XrcSrqc::dbr_umem_id>(q.umem->umem_id).set<prm::XrcSrqc::dbr_addr>(Queues::kQpDbr + 256);
+  kinds.push_back(make<prm::CreateXrcSrqIn, prm::CreateXrcSrqOut, prm::CreateXrcSrqOut::xrc_srqn>(
+      w, "XRC_SRQ", xrc_srq, Opcode::create_xrc_srq));
+  Command<prm::CreateXrqIn, prm::CreateXrqOut> xrq(Opcode::create_xrq);
+  const auto xrqc = xrq.in.sub<prm::CreateXrqIn::xrq_context>();
+  xrqc.set<prm::Xrqc::cqn>(q.cqn);
+  ring(xrqc.sub<prm::Xrqc::wq>(), Queues::kQpDbr + 320);
+  kinds.push_back(make<prm::CreateXrqIn, prm::CreateXrqOut, prm::CreateXrqOut::xrqn>(w, "XRQ", xrq, Opcode::create_xrq));
+
   Command<prm::AllocQCounterIn, prm::AllocQCounterOut> counter(Opcode::alloc_q_counter);
   kinds.push_back(make<prm::AllocQCounterIn, prm::AllocQCounterOut, prm::AllocQCounterOut::counter_set_id>(
       w, "Q_COUNTER", counter, Opcode::alloc_q_counter));
@@ -241,6 +260,9 @@ bool concerns(unsigned opcode, const Kind& kind, const std::map<unsigned, Row>& 
       {Opcode::set_flow_table_entry, {"QUERY_FLOW_TABLE_ENTRY", "SET_FLOW_TABLE_ENTRY"}},
       {Opcode::alloc_flow_counter, {"QUERY_FLOW_COUNTER"}},
       {Opcode::create_rmp, {"QUERY_RMP", "MODIFY_RMP"}},
+      {Opcode::create_xrc_srq, {"QUERY_XRC_SRQ", "ARM_XRC_SRQ"}},
+      {Opcode::create_xrq, {"QUERY_XRQ", "ARM_XRQ", "QUERY_XRQ_DC_PARAMS_ENTRY", "SET_XRQ_DC_PARAMS_ENTRY",
+                            "QUERY_XRQ_ERROR_PARAMS", "RELEASE_XRQ_ERROR", "MODIFY_XRQ"}},
       {Opcode::alloc_q_counter, {"QUERY_Q_COUNTER"}},
       {Opcode::create_scheduling_element, {"QUERY_SCHEDULING_ELEMENT", "MODIFY_SCHEDULING_ELEMENT"}},
       {Opcode::create_general_object, {"QUERY_GENERAL_OBJECT", "MODIFY_GENERAL_OBJECT"}}};
@@ -264,7 +286,7 @@ void every_opcode(World* w, const std::vector<Kind>& kinds, const std::map<unsig
     check(opcode, "general_cmd", row.has("general") || vendor, known, general, general.general(w->context));
     for (const Kind& kind : kinds) {
       const bool its_own = concerns(opcode, kind, rows);
-      met += its_own;
+      met += its_own && known;
       for (const std::uint32_t number : {kind.number, kind.number + 1}) {
         const bool right = its_own && number == kind.number;
         Bare query(opcode), modify(opcode);
@@ -311,12 +333,34 @@ void verbs_objects(World* w) {
   CHECK(mlx5dv_devx_qp_query(qp, command.in, sizeof command.in, command.out, sizeof command.out) == EINVAL);
   command = names(0x507, qp->qp_num + 1);
   CHECK(mlx5dv_devx_qp_modify(qp, command.in, sizeof command.in, command.out, sizeof command.out) == EINVAL);
-  command = names(0x702, srqn);
-  CHECK(command.arrived(mlx5dv_devx_srq_query(srq, command.in, sizeof command.in, command.out, sizeof command.out), true));
-  command = names(0x702, srqn + 1);
-  CHECK(mlx5dv_devx_srq_query(srq, command.in, sizeof command.in, command.out, sizeof command.out) == EINVAL);
-  command = names(0x703, srqn);  // ARM_RQ is for a receive queue that DEVX made
-  CHECK(mlx5dv_devx_srq_modify(srq, command.in, sizeof command.in, command.out, sizeof command.out) == EINVAL);
+  // To the device an SRQ is a receive memory pool, or an XRC SRQ.
+  const auto query = [](ibv_srq* of, Bare c) { return c.arrived(mlx5dv_devx_srq_query(of, c.in, sizeof c.in, c.out, sizeof c.out), true); };
+  const auto modify = [](ibv_srq* of, Bare c) { return c.arrived(mlx5dv_devx_srq_modify(of, c.in, sizeof c.in, c.out, sizeof c.out), true); };
+  const auto refused = [](ibv_srq* of, Bare c) {
+    return mlx5dv_devx_srq_query(of, c.in, sizeof c.in, c.out, sizeof c.out) == EINVAL &&
+           mlx5dv_devx_srq_modify(of, c.in, sizeof c.in, c.out, sizeof c.out) == EINVAL;
+  };
+  CHECK(query(srq, names(0x90f, srqn)) && modify(srq, names(0x90d, srqn)));
+  CHECK(refused(srq, names(0x90f, srqn + 1)) && refused(srq, names(0x90d, srqn + 1)));
+  CHECK(refused(srq, names(0x702, srqn)) && refused(srq, names(0x703, srqn)));  // QUERY_SRQ, ARM_RQ
+  CHECK(refused(srq, names(0x707, srqn)) && refused(srq, names(0x708, srqn)));
+
+  ibv_xrcd_init_attr domain = {IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, -1, O_CREAT};
+  ibv_xrcd* xrcd = ibv_open_xrcd(w->context, &domain);
+  CHECK(xrcd);
+  ibv_srq_init_attr_ex extended = {};
+  extended.attr.max_wr = extended.attr.max_sge = 1;
+  extended.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+  extended.srq_type = IBV_SRQT_XRC;
+  extended.pd = w->pd;
+  extended.xrcd = xrcd;
+  extended.cq = cq;
+  ibv_srq* xrc = ibv_create_srq_ex(w->context, &extended);
+  std::uint32_t xrc_srqn = 0;
+  CHECK(xrc && !ibv_get_srq_num(xrc, &xrc_srqn));
+  CHECK(query(xrc, names(0x707, xrc_srqn)) && modify(xrc, names(0x708, xrc_srqn)));
+  CHECK(refused(xrc, names(0x707, xrc_srqn + 1)) && refused(xrc, names(0x90f, xrc_srqn)));
+  CHECK(ibv_close_xrcd(xrcd) == EBUSY && !ibv_destroy_srq(xrc) && !ibv_close_xrcd(xrcd));
   command = names(0x402, qp->qp_num);  // another kind
   CHECK(mlx5dv_devx_cq_query(cq, command.in, sizeof command.in, command.out, sizeof command.out) == EINVAL);
   command = names(0x403, 0xffffff);

@@ -87,6 +87,7 @@ struct Queues {
   char* memory = nullptr;
   mlx5dv_devx_umem* umem = nullptr;
   bool borrowed = false;
+  bool no_record = false;  // the UAR store alone says what is posted
   mlx5dv_devx_uar* uar = nullptr;
   mlx5dv_devx_obj *cq = nullptr, *qp = nullptr;
   ibv_mr* mr = nullptr;
@@ -95,11 +96,14 @@ struct Queues {
 
   explicit Queues(World* world, std::uint32_t uar_type = MLX5DV_UAR_ALLOC_TYPE_BF)
       : Queues(world, uar_type, static_cast<char*>(std::aligned_alloc(4096, kBytes))) {}
-  Queues(World* world, std::uint32_t uar_type, char* place) : w(world), memory(place) {
+  Queues(World* world, std::uint32_t uar_type, char* place, bool without_record = false)
+      : w(world), memory(place), no_record(without_record) {
     std::memset(memory, 0, kBytes);
     CHECK((umem = mlx5dv_devx_umem_reg(w->context, memory, kBytes, IBV_ACCESS_LOCAL_WRITE)));
     build(uar_type);
   }
+  struct NoRecord {};
+  Queues(World* world, NoRecord) : Queues(world, MLX5DV_UAR_ALLOC_TYPE_NC, static_cast<char*>(std::aligned_alloc(4096, kBytes)), true) {}
   // In a UMEM that is there already; it and the memory stay the caller's.
   Queues(World* world, char* place, mlx5dv_devx_umem* there) : w(world), memory(place), umem(there), borrowed(true) {
     std::memset(memory, 0, kBytes);
@@ -150,6 +154,7 @@ struct Queues {
     qpc.set<Q::log_rq_size>(kLogRq).set<Q::log_rq_stride>(0).set<Q::log_sq_size>(kLogSq);
     qpc.set<Q::ts_format>(prm::TimestampFormat::standard);
     qpc.set<Q::dbr_umem_id>(umem->umem_id).set<Q::dbr_umem_valid>(1).set<Q::dbr_addr>(kQpDbr);
+    if (no_record) qpc.set<Q::send_dbr_mode>(prm::SendDbrMode::no_dbr_ext);
     CHECK((qp = create.create(w->context)));
     qpn = create.out.get<prm::CreateQpOut::qpn>();
   }
@@ -198,8 +203,13 @@ struct Queues {
     }
     fill_data(next, length);
     ++sq_pi;
-    store_be32(memory + kQpDbr + 4, sq_pi);
+    if (!no_record) store_be32(memory + kQpDbr + 4, sq_pi);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (no_record) {
+      auto* page = static_cast<char*>(uar->base_addr);
+      *reinterpret_cast<volatile std::uint64_t*>(page + prm::UarPage::send_without_record) = *reinterpret_cast<std::uint64_t*>(wqe);
+      return;
+    }
     auto* reg = static_cast<volatile std::uint64_t*>(uar->reg_addr);
     for (unsigned i = 0; i < (blueflame ? 8u : 1u); ++i) reg[i] = reinterpret_cast<std::uint64_t*>(wqe)[i];
   }

@@ -283,7 +283,8 @@ struct Queues {
       init.max_sge = 1;
       init.pd = side.w.pd;
       init.cq = cqs[i];
-      CHECK((wqs[i] = ibv_create_wq(side.w.context, &init)));
+      mlx5dv_wq_init_attr plain = {};
+      CHECK((wqs[i] = i % 2 ? mlx5dv_create_wq(side.w.context, &init, &plain) : ibv_create_wq(side.w.context, &init)));
       CHECK(!to(wqs[i], IBV_WQS_RDY));
       for (unsigned n = 0; n < 15; ++n) receive(i);
     }

@@ -108,10 +108,11 @@ static inline int required(enum ibv_qp_type type, enum ibv_qp_state to) {
     case IBV_QPS_RTR:
       if (type == IBV_QPT_UD) return 0;
       return IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-             (type == IBV_QPT_RC ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0);
+             (type == IBV_QPT_RC || type == IBV_QPT_XRC_RECV ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0);
     case IBV_QPS_RTS:
+      if (type == IBV_QPT_XRC_RECV) return IBV_QP_SQ_PSN | IBV_QP_TIMEOUT;
       return IBV_QP_SQ_PSN |
-             (type == IBV_QPT_RC ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC : 0);
+             (type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC : 0);
     default:
       return 0;
   }

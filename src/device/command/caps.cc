@@ -24,6 +24,7 @@ void general_limits(const Profile& p, const prm::View<CmdHcaCap>& cap) {
   cap.set<CmdHcaCap::log_max_cq>(l.log_max_cq).set<CmdHcaCap::log_max_cq_sz>(l.log_max_cq_sz);
   cap.set<CmdHcaCap::log_max_srq>(l.log_max_srq).set<CmdHcaCap::log_max_srq_sz>(l.log_max_srq_sz);
   cap.set<CmdHcaCap::log_max_rmp>(l.log_max_srq).set<CmdHcaCap::log_max_wq_sz>(l.log_max_srq_sz);
+  cap.set<CmdHcaCap::log_max_xrq>(l.log_max_srq).set<CmdHcaCap::log_max_xrcd>(std::bit_width(kXrcDomains) - 1);
   cap.set<CmdHcaCap::log_max_eq>(l.log_max_eq).set<CmdHcaCap::log_max_eq_sz>(l.log_max_eq_sz);
   cap.set<CmdHcaCap::log_max_mkey>(l.log_max_mkey).set<CmdHcaCap::log_max_klm_list_size>(l.log_max_klm_list_size);
   cap.set<CmdHcaCap::log_max_pd>(l.log_max_pd).set<CmdHcaCap::log_max_transport_domain>(l.log_max_transport_domain);
@@ -70,7 +71,7 @@ void general_features(const Profile& p, const prm::View<CmdHcaCap>& cap) {
   cap.set<CmdHcaCap::nic_flow_table>(1).set<CmdHcaCap::eth_net_offloads>(1);
   cap.set<CmdHcaCap::modify_rq_counter_set_id>(1);
   cap.set<CmdHcaCap::qos>(1).set<CmdHcaCap::qpc_extension>(1);
-  cap.set<CmdHcaCap::rc>(1).set<CmdHcaCap::uc>(1).set<CmdHcaCap::ud>(1);
+  cap.set<CmdHcaCap::rc>(1).set<CmdHcaCap::uc>(1).set<CmdHcaCap::ud>(1).set<CmdHcaCap::xrc>(1);
   cap.set<CmdHcaCap::roce>(1).set<CmdHcaCap::atomic>(1);
   cap.set<CmdHcaCap::pkv>(1).set<CmdHcaCap::qkv>(1);
   cap.set<CmdHcaCap::compact_address_vector>(1).set<CmdHcaCap::cqe_version>(1);
@@ -120,8 +121,11 @@ void roce_page(const Profile& p, const prm::View<prm::HcaCapUnion>& page) {
   cap.set<RoceCap::roce_address_table_size>(p.gid_table_size);
 }
 
-void general_2_page(const prm::View<prm::HcaCapUnion>& page) {
-  page.sub<prm::HcaCapUnion::cmd_hca_cap_2>().set<prm::CmdHcaCap2::log_reserved_qpn_granularity>(kLogReservedQpns);
+void general_2_page(const Profile& p, const prm::View<prm::HcaCapUnion>& page) {
+  const auto cap_2 = page.sub<prm::HcaCapUnion::cmd_hca_cap_2>();
+  cap_2.set<prm::CmdHcaCap2::log_reserved_qpn_granularity>(kLogReservedQpns);
+  cap_2.set<prm::CmdHcaCap2::send_dbr_mode_no_dbr_ext>(1);
+  cap_2.set<prm::CmdHcaCap2::log_max_send_dbr_less_qp_sq>(p.limits.log_max_qp);
 }
 
 void device_memory_page(const prm::View<prm::HcaCapUnion>& page) {
@@ -218,7 +222,7 @@ bool fill_capability_page(const CapFacts& facts, CapType type, prm::View<prm::Hc
       event_page(page);
       return true;
     case CapType::general_2:
-      general_2_page(page);
+      general_2_page(facts.profile, page);
       return true;
     case CapType::device_mem:
       device_memory_page(page);

@@ -60,6 +60,7 @@ const Registry& registry() {
     add_eq_commands(r);
     add_cq_commands(r);
     add_srq_commands(r);
+    add_xrc_commands(r);
     add_qp_commands(r);
     add_mcg_commands(r);
     add_vport_commands(r);

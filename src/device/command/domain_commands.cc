@@ -43,18 +43,20 @@ Outcome dealloc_transport_domain(State& state,
 }
 
 Outcome alloc_xrcd(State& state, const Call<prm::AllocXrcdIn, prm::AllocXrcdOut>& call) {
-  const auto [number, xrcd] = state.xrcds.create(call.uid);
-  if (!xrcd) return refuse(Syndrome::xrcd_none_left);
+  const std::uint32_t number = state.nic.alloc_xrcd();
+  if (!number) return refuse(Syndrome::xrcd_none_left);
+  state.xrcds.create(number, call.uid);
   call.out.set<prm::AllocXrcdOut::xrcd>(number);
   return {};
 }
 
-// Nothing stands on an XRC domain: this device has no queues of that kind.
 Outcome dealloc_xrcd(State& state, const Call<prm::DeallocXrcdIn, prm::DeallocXrcdOut>& call) {
   const auto number = call.in.get<prm::DeallocXrcdIn::xrcd>();
   const auto xrcd = own(state.xrcds.find(number), call.uid, Syndrome::xrcd_missing);
   if (!xrcd) return refuse(xrcd.error());
+  if ((*xrcd)->uses) return refuse(Syndrome::xrcd_busy);
   state.xrcds.erase(number);
+  state.nic.leave_xrcd(number);
   return {};
 }
 

@@ -12,6 +12,7 @@ void add_mkey_commands(Registry& r);      // mkey_commands.cc
 void add_eq_commands(Registry& r);        // eq_commands.cc
 void add_cq_commands(Registry& r);        // cq_commands.cc
 void add_srq_commands(Registry& r);       // srq_commands.cc: SRQ, RMP
+void add_xrc_commands(Registry& r);       // xrc_commands.cc: XRC SRQ, XRQ
 void add_qp_commands(Registry& r);        // qp_commands.cc
 void add_mcg_commands(Registry& r);       // mcg_commands.cc
 void add_vport_commands(Registry& r);     // vport_commands.cc

@@ -242,7 +242,7 @@ Outcome take_leaves(State& state, QpRecord& record, const QpContext& qp, const s
   const prm::ConstView<prm::QpcExt> ext(extension);
   const std::uint32_t requester = ext.get<prm::QpcExt::qos_queue_group_id_requester>();
   const std::uint32_t responder = ext.get<prm::QpcExt::qos_queue_group_id_responder>();
-  if (responder && qp.type != QpType::rc) return refuse(Syndrome::qp_responder_leaf);
+  if (responder && !is_reliable(qp.type)) return refuse(Syndrome::qp_responder_leaf);
   SchedulingElement* const sends = usable_leaf(state, requester, uid);
   SchedulingElement* const answers = usable_leaf(state, responder, uid);
   if ((requester && !sends) || (responder && !answers)) return refuse(Syndrome::qp_leaf);

@@ -147,7 +147,7 @@ Outcome check_attributes(State& state, QpType type, const prm::ConstView<Qpc>& q
     return refuse(Syndrome::qp_log_rra_max);
   if (which & Opt::sra_max && qpc.get<Qpc::log_sra_max>() > limits.log_max_rd_atomic)
     return refuse(Syndrome::qp_log_sra_max);
-  if (which & access && type == QpType::rc &&
+  if (which & access && is_reliable(type) &&
       static_cast<unsigned>(qpc.get<Qpc::atomic_mode>()) > static_cast<unsigned>(prm::AtomicMode::up_to_8b))
     return refuse(Syndrome::qp_atomic_mode);
   return {};

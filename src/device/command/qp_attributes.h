@@ -37,7 +37,7 @@ struct Transition {
     Attributes optional;  // taken if opt_param_mask names them
   } rc, uc, ud;
 
-  const Set& set(QpType type) const { return type == QpType::rc ? rc : type == QpType::uc ? uc : ud; }
+  const Set& set(QpType type) const { return is_reliable(type) ? rc : type == QpType::uc ? uc : ud; }
 };
 
 // The transition of a command; null if it is not one of those with attributes.

@@ -4,6 +4,7 @@
 #include "device/command/qos.h"
 #include "device/command/qp_objects.h"
 #include "device/command/queues.h"
+#include "device/command/srq_objects.h"
 #include "prm/wqe.h"
 
 namespace verbena::device::command {
@@ -36,6 +37,8 @@ Outcome check_type(const prm::ConstView<Qpc>& qpc) {
     case prm::QpServiceType::uc:
     case prm::QpServiceType::ud:
       return {};
+    case prm::QpServiceType::xrc:
+      return qpc.get<Qpc::rq_type>() == RqType::regular ? refuse(Syndrome::qp_xrc_rq) : Outcome{};
     default:
       return refuse(Syndrome::qp_service_type);
   }
@@ -48,6 +51,8 @@ Outcome check_features(const Call<In, prm::CreateQpOut>& call, const prm::ConstV
   if (qpc.get<Qpc::wq_signature>()) return refuse(Syndrome::qp_signature);
   if (qpc.get<Qpc::offload_type>() != prm::QpOffload::none) return refuse(Syndrome::qp_offload);
   if (qpc.get<Qpc::drain_sigerr>()) return refuse(Syndrome::qp_drain_sigerr);
+  const auto mode = qpc.get<Qpc::send_dbr_mode>();
+  if (mode != prm::SendDbrMode::dbr_valid && mode != prm::SendDbrMode::no_dbr_ext) return refuse(Syndrome::qp_dbr_mode);
   if (qpc.get<Qpc::ts_format>() > prm::TimestampFormat::standard) return refuse(Syndrome::qp_ts_format);
   if (qpc.get<Qpc::rlky>()) return refuse(Syndrome::qp_rlky);
   if (qpc.get<Qpc::cd_master>() || qpc.get<Qpc::cd_slave_send>() || qpc.get<Qpc::cd_slave_receive>())
@@ -77,16 +82,47 @@ struct Parts {
   CqRecord* send_cq = nullptr;
   CqRecord* recv_cq = nullptr;
   SrqRecord* srq = nullptr;
+  Xrcd* xrcd = nullptr;
 };
+
+bool is_xrc(const prm::ConstView<Qpc>& qpc) { return qpc.get<Qpc::st>() == prm::QpServiceType::xrc; }
 
 Parts named_parts(State& state, const prm::ConstView<Qpc>& qpc) {
   return {state.pds.find(qpc.get<Qpc::pd>()), state.uars.find(qpc.get<Qpc::uar_page>()),
           state.cqs.find(qpc.get<Qpc::cqn_snd>()), state.cqs.find(qpc.get<Qpc::cqn_rcv>()),
-          qpc.get<Qpc::rq_type>() == RqType::srq_rmp_xrq ? state.srqs.find(qpc.get<Qpc::srqn_rmpn_xrqn>()) : nullptr};
+          qpc.get<Qpc::rq_type>() == RqType::srq_rmp_xrq ? state.srqs.find(qpc.get<Qpc::srqn_rmpn_xrqn>()) : nullptr,
+          is_xrc(qpc) ? state.xrcds.find(qpc.get<Qpc::xrcd>()) : nullptr};
+}
+
+// Only an SRQ and an RMP can stand below any queue pair.
+bool is_below_any(State& state, std::uint32_t srqn) {
+  const SrqContext* srq = state.nic.own_srq(srqn);
+  return srq && (srq->type == kSrqTypeSrq || srq->type == kSrqTypeRmp);
+}
+
+// An XRC queue pair receives by the number in the packet: the queues in its context are the driver's, and only named.
+Maybe<Parts> usable_xrc_parts(Parts parts, const prm::ConstView<Qpc>& qpc, std::uint16_t uid) {
+  const auto may = [uid](const Owned* object) { return object && may_use_shared(*object, uid); };
+  if (!parts.pd || !may_use(*parts.pd, uid)) return refuse(Syndrome::qp_pd);
+  if (qpc.get<Qpc::no_sq>()) {
+    parts.uar = may(parts.uar) ? parts.uar : nullptr;
+    parts.send_cq = may(parts.send_cq) ? parts.send_cq : nullptr;
+  } else {
+    if (!may(parts.uar)) return refuse(Syndrome::qp_uar);
+    if (!parts.send_cq || !may_use(*parts.send_cq, uid)) return refuse(Syndrome::qp_send_cq);
+  }
+  if (!may(parts.xrcd)) return refuse(Syndrome::qp_xrcd);
+  if (!may(parts.recv_cq)) {
+    if (qpc.get<Qpc::rq_type>() != RqType::zero_size) return refuse(Syndrome::qp_recv_cq);
+    parts.recv_cq = nullptr;
+  }
+  if (qpc.get<Qpc::rq_type>() == RqType::srq_rmp_xrq && !may(parts.srq)) return refuse(Syndrome::qp_srq);
+  return parts;
 }
 
 Maybe<Parts> usable_parts(State& state, const prm::ConstView<Qpc>& qpc, std::uint16_t uid) {
   Parts parts = named_parts(state, qpc);
+  if (is_xrc(qpc)) return usable_xrc_parts(parts, qpc, uid);
   const bool receives = qpc.get<Qpc::rq_type>() != RqType::zero_size;
   if (!parts.pd || !may_use(*parts.pd, uid)) return refuse(Syndrome::qp_pd);
   if (!parts.uar || !may_use_shared(*parts.uar, uid)) return refuse(Syndrome::qp_uar);
@@ -98,7 +134,7 @@ Maybe<Parts> usable_parts(State& state, const prm::ConstView<Qpc>& qpc, std::uin
     if (receives) return refuse(Syndrome::qp_recv_cq);
     parts.recv_cq = nullptr;
   }
-  if (qpc.get<Qpc::rq_type>() == RqType::srq_rmp_xrq && (!parts.srq || !may_use(*parts.srq, uid)))
+  if (qpc.get<Qpc::rq_type>() == RqType::srq_rmp_xrq && (!parts.srq || !may_use(*parts.srq, uid) || !is_below_any(state, qpc.get<Qpc::srqn_rmpn_xrqn>())))
     return refuse(Syndrome::qp_srq);
   return parts;
 }
@@ -112,6 +148,7 @@ void count_uses(const Parts& parts, int step) {
   add(parts.send_cq);
   add(parts.recv_cq);
   add(parts.srq);
+  add(parts.xrcd);
 }
 
 void fill(QpContext& qp, const prm::ConstView<Qpc>& qpc, const Geometry& g, const Backing& backing, std::uint64_t dbr,
@@ -126,8 +163,9 @@ void fill(QpContext& qp, const prm::ConstView<Qpc>& qpc, const Geometry& g, cons
   qp.uid = uid;
   qp.send_cq = qpc.get<Qpc::cqn_snd>();
   qp.recv_cq = qpc.get<Qpc::cqn_rcv>();
-  qp.srq = qpc.get<Qpc::rq_type>() == RqType::srq_rmp_xrq ? qpc.get<Qpc::srqn_rmpn_xrqn>() : ~0u;
+  qp.srq = ~0u;
   qp.user_index = qpc.get<Qpc::user_index>();
+  qp.no_send_record = qpc.get<Qpc::send_dbr_mode>() != prm::SendDbrMode::dbr_valid;
   qp.ts_format = static_cast<std::uint32_t>(qpc.get<Qpc::ts_format>());
   qp.port = qp.path.port = 1;
   // The receive ring comes first, the send ring behind it.
@@ -170,12 +208,17 @@ Outcome create_qp(State& state, const Call<In, prm::CreateQpOut>& call) {
   QpContext* qp = state.nic.alloc_qp();
   if (!qp) return refuse(Syndrome::qp_none_left);
   fill(*qp, qpc, g, backing, dbr, call.uid);
+  if (is_xrc(qpc))
+    qp->xrcd = qpc.get<Qpc::xrcd>();
+  else if (parts->srq)
+    qp->srq = state.nic.index_of(*state.nic.own_srq(qpc.get<Qpc::srqn_rmpn_xrqn>()));
   QpRecord& record = state.qps.create(qp->qpn, call.uid);
   std::memcpy(record.context.data(), qpc.data(), Qpc::size);
   record.context.view().set<Qpc::state>(prm::QpState::rst);
   record.backing = backing;
   record.has_send_cq = parts->send_cq;
   record.has_recv_cq = parts->recv_cq;
+  record.has_uar = parts->uar;
   count_uses(*parts, 1);
   hold(state, backing);
   call.out.set<prm::CreateQpOut::qpn>(qp->qpn);
@@ -188,6 +231,7 @@ void release_parts(State& state, QpRecord& record) {
   Parts parts = named_parts(state, record.context.view());
   if (!record.has_send_cq) parts.send_cq = nullptr;
   if (!record.has_recv_cq) parts.recv_cq = nullptr;
+  if (!record.has_uar) parts.uar = nullptr;
   count_uses(parts, -1);
   leave_leaves(state, record);
   let_go(state, record.backing);

@@ -9,6 +9,7 @@
 #include "device/command/families.h"
 #include "device/command/frame_queues.h"
 #include "device/command/queues.h"
+#include "device/command/srq_objects.h"
 #include "device/command/state.h"
 #include "prm/raw.h"
 
@@ -89,7 +90,7 @@ Outcome create_rq(State& state, const Call<prm::CreateRqIn, prm::CreateRqOut>& c
   rq->uid = call.uid;
   rq->pdn = wq.get<Wq::pd>();
   rq->rq_type = is_pool(rqc) ? kRqTypeSrq : kRqTypeRegular;
-  rq->srq = is_pool(rqc) ? rqc.get<Rqc::rmpn>() : ~0u;
+  rq->srq = is_pool(rqc) ? state.nic.index_of(*state.nic.own_srq(rqc.get<Rqc::rmpn>())) : ~0u;
   rq->send_cq = rq->recv_cq = rqc.get<Rqc::cqn>();
   rq->user_index = rqc.get<Rqc::user_index>();
   rq->port = 1;

@@ -40,6 +40,7 @@
   X(0x03000d, bad_resource,   psv_pd,                "pd: no such protection domain, or it belongs to another uid") \
   X(0x03000e, exceed_lim,     psv_none_left,         "all PSVs are in use") \
   X(0x03000f, bad_resource,   psv_missing,           "psvn: no such PSV, or it belongs to another uid") \
+  X(0x030010, bad_res_state,  xrcd_busy,             "xrcd: queue pairs or receive queues still stand on it") \
   /* user contexts, UMEM */ \
   X(0x040001, exceed_lim,     uctx_none_left,        "all user contexts are in use (log_max_uctx)") \
   X(0x040002, bad_param,      uctx_cap,              "uctx.cap: asks for a privilege that uctx_cap does not offer") \
@@ -127,10 +128,15 @@
   X(0x09000b, bad_param,      rmp_wq_type,           "rmpc.wq.wq_type/basic_cyclic_rcv_wqe: a linked list (0) or cyclic (1), of WQEs with a next segment") \
   X(0x09000c, bad_res_state,  rmp_current_state,     "rmp_state: not the state that the pool is in") \
   X(0x09000d, bad_param,      rmp_new_state,         "rmpc.state: RDY may become ERR, nothing else") \
+  X(0x09000e, bad_resource,   srq_cq,                "cqn: no such completion queue, or it belongs to another uid") \
+  X(0x09000f, bad_param,      xrc_srq_cyclic,        "xrc_srqc.basic_cyclic_rcv_wqe: each WQE has a next segment") \
+  X(0x090010, bad_param,      xrc_srq_no_cq,         "cqn: an XRC SRQ and an XRQ have a completion queue of their own") \
+  X(0x090011, bad_param,      arm_xrc_srq_op_mod,    "op_mod: ARM_XRC_SRQ takes 1 (XRC SRQ)") \
+  X(0x090012, bad_param,      xrq_offload,           "xrqc.topology/offload: tag matching and NVMe over fabrics are not supported (tag_matching capability)") \
   /* queue pairs: creation */ \
   X(0x0a0001, exceed_lim,     qp_none_left,          "all queue pairs are in use (log_max_qp)") \
   X(0x0a0002, bad_resource,   qp_missing,            "qpn: no such queue pair, or it belongs to another uid") \
-  X(0x0a0003, bad_param,      qp_service_type,       "qpc.st: only RC, UC and UD are supported (rc, uc, ud capabilities)") \
+  X(0x0a0003, bad_param,      qp_service_type,       "qpc.st: only RC, UC, UD and XRC are supported (rc, uc, ud, xrc capabilities)") \
   X(0x0a0004, bad_param,      qp_input_qpn,          "input_qpn: reserved numbers are not supported (log_reserved_qpn_granularity capability)") \
   X(0x0a0005, bad_param,      qp_ece,                "ece: enhanced connection establishment is not supported (ece_support capability)") \
   X(0x0a0006, bad_param,      qp_signature,          "qpc.wq_signature: WQE signatures are not supported (wq_signature capability)") \
@@ -151,6 +157,9 @@
   X(0x0a0015, bad_resource,   qp_srq,                "qpc.srqn_rmpn_xrqn: no such shared receive queue, or it belongs to another uid") \
   X(0x0a0016, bad_res_state,  qp_attached,           "qpn: still attached to a multicast group") \
   X(0x0a0017, bad_res_state,  qp_busy,               "qpn: other objects still use it") \
+  X(0x0a0018, bad_resource,   qp_xrcd,               "qpc.xrcd: no such XRC domain, or it belongs to another uid") \
+  X(0x0a0019, bad_param,      qp_xrc_rq,             "qpc.rq_type: an XRC queue pair has no receive queue of its own (1 or 3)") \
+  X(0x0a001a, bad_param,      qp_dbr_mode,           "qpc.send_dbr_mode: with a doorbell record (0), or by the UAR store alone (1)") \
   /* queue pairs: transitions */ \
   X(0x0a0101, bad_qp_state,   qp_state,              "qpn: the queue pair is not in the state the transition starts from") \
   X(0x0a0102, bad_param,      qp_opt_param_mask,     "opt_param_mask: names a parameter that this transition does not take for this transport") \

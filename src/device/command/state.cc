@@ -12,7 +12,7 @@ State::State(const Profile& p, Nic& n, Engine& e)
       uctxs(counts, 1, std::min<unsigned>(1u << p.limits.log_max_uctx, prm::kSharedResourceUid)),
       pds(counts, 1, 1u << p.limits.log_max_pd),
       transport_domains(counts, 1, 1u << p.limits.log_max_transport_domain),
-      xrcds(counts, 1, kXrcds),
+      xrcds(counts),
       psvs(counts, 1, kPsvs),
       uars(counts, 1, p.limits.max_uar),
       umems(counts, 1, 1u << p.limits.log_max_umem),

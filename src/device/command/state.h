@@ -39,7 +39,7 @@ struct Xrcd : Owned {};
 struct Psv : Owned {
   std::uint32_t pd = 0;
 };
-inline constexpr std::uint32_t kXrcds = 1u << 16, kPsvs = 1u << 16;
+inline constexpr std::uint32_t kPsvs = 1u << 16;
 struct Uar : Owned {};
 struct Uctx : Owned {
   std::uint32_t cap = 0;
@@ -76,17 +76,21 @@ struct CqRecord : Owned {
   Backing backing;
   std::uint32_t uar = 0;
 };
-inline constexpr std::uint8_t kSrqTypeRmp = 2;  // SrqContext.type
 struct SrqRecord : Owned {
-  prm::Box<prm::Srqc> srqc;  // CREATE_SRQ
-  prm::Box<prm::Rmpc> rmpc;  // CREATE_RMP
+  // As the command that made it wrote its context.
+  prm::Box<prm::Srqc> srqc;         // CREATE_SRQ
+  prm::Box<prm::Rmpc> rmpc;         // CREATE_RMP
+  prm::Box<prm::XrcSrqc> xrc_srqc;  // CREATE_XRC_SRQ
+  prm::Box<prm::Xrqc> xrqc;         // CREATE_XRQ
   Backing backing;
+  std::uint32_t pdn = 0, cqn = 0, xrcd = 0;  // what it stands on; 0: none
 };
 struct QpRecord : Owned {
   prm::Box<prm::Qpc> context;
   Backing backing;
   bool has_send_cq = false;  // it counts as a user of the CQ its context names
   bool has_recv_cq = false;
+  bool has_uar = false;
   std::uint32_t groups = 0;  // multicast groups it is attached to
   std::uint32_t leaf = 0, responder_leaf = 0;  // scheduling elements it hangs on; 0: none
 };
@@ -180,7 +184,7 @@ struct State {
   Table<Uctx> uctxs;
   Table<Pd> pds;
   Table<TransportDomain> transport_domains;
-  Table<Xrcd> xrcds;
+  Records<Xrcd> xrcds;
   Table<Psv> psvs;
   Table<Uar> uars;
   Table<Umem> umems;

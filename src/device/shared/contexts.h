@@ -27,6 +27,9 @@ enum class QpType : std::uint8_t { rc = 0, uc = 1, ud = 2, xrc = 3, mlx = 4, dci
                                     // None of QPC.st: an SQ, an RQ of Ethernet frames.
                                     raw = 0x80, raw_rq = 0x81 };
 
+// Whether every request is answered.
+constexpr bool is_reliable(QpType type) { return type == QpType::rc || type == QpType::xrc; }
+
 // A value that its owner may change while others read it without a lock: loads acquire, stores release. That is what
 // reading under a generation needs (the values first, then the generation again), without fences.
 template <class T>
@@ -138,6 +141,9 @@ struct alignas(64) QpContext {
   std::uint32_t q_counter;
   std::uint32_t transport_domain;  // of an SQ's TIS
   std::uint32_t keep_vlan;         // RQ of frames: the tag stays in the data
+  std::uint32_t no_send_record;    // qpc.send_dbr_mode: the UAR store alone says what was posted
+  std::atomic<std::uint32_t> rung; // then: the send counter of the last store
+  std::uint32_t xrcd;              // XRC: the domain that receive queues must be of
   Path path;
   Path alt_path;
   Ring sq;                       // entries are 64-byte WQEBBs
@@ -177,6 +183,7 @@ struct alignas(64) QpContext {
   std::uint8_t nak_sent;         // a sequence NAK is outstanding: drop until the expected PSN comes
   std::uint8_t rres_next;        // next slot of the replay ring
   std::uint8_t pad1;
+  std::uint32_t rx_srqn;         // XRC: the receive queue of the message in progress
   std::uint32_t rx_srq_wqe;      // receive WQE in use: index (SRQ) or rq_head (RQ)
   std::uint64_t rx_offset;       // bytes of the message in progress placed so far
   std::uint64_t rx_va;           // RDMA WRITE in progress: next address
@@ -246,8 +253,8 @@ struct alignas(64) SrqContext {
   std::uint32_t srqn;
   std::uint32_t pdn;
   std::uint32_t xrcd;
-  std::uint32_t cq;              // XRC/TM only; ~0: none
-  std::uint8_t type;             // 0 basic SRQ (CREATE_SRQ), 1 XRC SRQ, 2 RMP
+  std::uint32_t cq;              // index in the same slice; XRC SRQ and XRQ only, else ~0
+  std::uint8_t type;             // 0 basic SRQ (CREATE_SRQ), 1 XRC SRQ, 2 RMP, 3 XRQ
   std::uint8_t state;            // 0 error, 1 good (srqc.state as the PRM has it)
   std::uint16_t uid;
   std::uint32_t user_index;

@@ -108,7 +108,7 @@ Result<void> Nic::take_slot() {
   mkeys_ = std::make_unique<Numbers>(kMaxMkeys, 0, segment_->mkey_block, &segment_->mkey_hint,
                                       &segment_->mkey_top, slot);
   cqs_ = std::make_unique<Numbers>(kMaxCqs, 1, nullptr, nullptr, nullptr, slot);
-  srqs_ = std::make_unique<Numbers>(kMaxSrqs, 1, nullptr, nullptr, nullptr, slot);
+  srqs_ = std::make_unique<Numbers>(kMaxSrqs, 0, segment_->srqn_block, &segment_->srqn_hint, &segment_->srqn_top, slot);
   eqs_ = std::make_unique<Numbers>(kMaxEqs, 1, nullptr, nullptr, nullptr, slot);
   arena_ = std::make_unique<Arena>(me_.arena, slice_fd_);
   peers_[slot].store(&me_, std::memory_order_release);
@@ -207,7 +207,7 @@ CqContext* Nic::alloc_cq() {
 }
 SrqContext* Nic::alloc_srq() {
   SrqContext* srq = alloc_context(*srqs_, me_.slice->srqs);
-  if (srq != nullptr) srq->srqn = static_cast<std::uint32_t>(srq - me_.slice->srqs);
+  if (srq != nullptr) srq->srqn = srqs_->number(index_of(*srq));
   return srq;
 }
 EqContext* Nic::alloc_eq() {
@@ -266,7 +266,7 @@ void Nic::free_srq(SrqContext& srq) {
     hide(srq);
   }
   std::lock_guard guard(alloc_mutex_);
-  srqs_->give_back(static_cast<std::uint32_t>(&srq - me_.slice->srqs));
+  srqs_->give_back(index_of(srq));
 }
 void Nic::free_eq(EqContext& eq) {
   {
@@ -295,7 +295,8 @@ CqContext* Nic::own_cq(std::uint32_t n) {
   return n < kMaxCqs && n < cqs_->high_water() && in_use(me_.slice->cqs[n]) ? &me_.slice->cqs[n] : nullptr;
 }
 SrqContext* Nic::own_srq(std::uint32_t n) {
-  return n < kMaxSrqs && n < srqs_->high_water() && in_use(me_.slice->srqs[n]) ? &me_.slice->srqs[n] : nullptr;
+  const auto found = find_srq(n);
+  return found && found.peer == &me_ && in_use(*found.context) && found.context->srqn == n ? found.context : nullptr;
 }
 EqContext* Nic::own_eq(std::uint32_t n) {
   return n < kMaxEqs && in_use(me_.slice->eqs[n]) ? &me_.slice->eqs[n] : nullptr;

@@ -90,6 +90,7 @@ class NicMap {
   // under the context's lock.
   Found<QpContext> find_qp(std::uint32_t qpn);
   Found<MkeyContext> find_mkey(std::uint32_t key);
+  Found<SrqContext> find_srq(std::uint32_t srqn);
 
  protected:
   explicit NicMap(std::shared_ptr<NicFile> file);
@@ -151,7 +152,7 @@ class Nic : public NicMap {
   static bool in_use(const T& context) {
     return context.generation.load(std::memory_order_acquire) & 1;
   }
-  // Own contexts by number; null unless in use. cqn, srqn and eqn are indices into the slice.
+  // Own contexts by number; null unless in use. cqn and eqn are indices into the slice.
   QpContext* own_qp(std::uint32_t qpn);
   CqContext* own_cq(std::uint32_t cqn);
   SrqContext* own_srq(std::uint32_t srqn);
@@ -163,6 +164,7 @@ class Nic : public NicMap {
   std::uint32_t reserve_qpns();
   void release_qpns(std::uint32_t first);
   std::uint32_t index_of(const QpContext& qp) const { return static_cast<std::uint32_t>(&qp - me_.slice->qps); }
+  std::uint32_t index_of(const SrqContext& srq) const { return static_cast<std::uint32_t>(&srq - me_.slice->srqs); }
 
   // ---- the DMA arena ----
   // Page-granular, zeroed, backed (never faults for want of memory). Null when full.
@@ -190,6 +192,14 @@ class Nic : public NicMap {
   // 0 or an errno: ENOMEM (table or group full), EINVAL (not attached).
   int attach_multicast(const std::uint8_t gid[16], std::uint32_t qpn);
   int detach_multicast(const std::uint8_t gid[16], std::uint32_t qpn);
+
+  // ---- XRC domains, which all processes of the NIC number alike ----
+  // A new one that this process holds; 0: none left.
+  std::uint32_t alloc_xrcd();
+  // The one that a file stands for; holding it again changes nothing. 0 or an errno: EAGAIN (there is none and `create`
+  // is false), EINVAL (there is one and `exclusive` is true), ENOMEM.
+  int join_xrcd(std::uint64_t file_device, std::uint64_t file_inode, bool create, bool exclusive, std::uint32_t* number);
+  void leave_xrcd(std::uint32_t number);
 
   // Makes sure that [offset, offset + length) of the slice has pages. False: no memory.
   bool back_slice(std::uint64_t offset, std::size_t length);

@@ -335,6 +335,9 @@ void NicFile::free_slot(std::uint32_t slot) {
   };
   release(segment_->qpn_block, segment_->qpn_top.load());
   release(segment_->mkey_block, segment_->mkey_top.load());
+  release(segment_->srqn_block, segment_->srqn_top.load());
+  const unsigned domains = std::min<unsigned>(segment_->xrcd_top.load(), kXrcDomains);
+  for (unsigned i = 0; i < domains; ++i) segment_->xrcds[i].holders[slot / 64] &= ~(1ull << (slot % 64));
   unlink(slice_path(slot).c_str());
   s.state.store(0, std::memory_order_release);
 }

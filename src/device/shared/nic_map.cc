@@ -132,6 +132,16 @@ Found<QpContext> NicMap::find_qp(std::uint32_t qpn) {
   return {p, &p->slice->qps[at.index]};
 }
 
+Found<SrqContext> NicMap::find_srq(std::uint32_t srqn) {
+  Place at{};
+  if (srqn >> 24 != 0 ||
+      !decode(segment_->srqn_block[srqn >> kLogBlock].load(std::memory_order_acquire), srqn, kMaxSrqs, at))
+    return {};
+  Peer* p = peer(at.slot);
+  if (p == nullptr) return {};
+  return {p, &p->slice->srqs[at.index]};
+}
+
 Found<MkeyContext> NicMap::find_mkey(std::uint32_t key) {
   const std::uint32_t index = key >> 8;
   Place at{};

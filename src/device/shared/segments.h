@@ -16,7 +16,7 @@
 namespace verbena::device {
 
 inline constexpr std::uint32_t kSharedMagic = 0x56524241;  // "VRBA"
-inline constexpr std::uint32_t kSharedAbi = 5;
+inline constexpr std::uint32_t kSharedAbi = 6;
 
 inline constexpr unsigned kMaxSlots = 1024;         // processes attached to one NIC at once
 inline constexpr unsigned kLogBlock = 6;            // QPNs and mkey indices are handed out in blocks of 64
@@ -24,6 +24,7 @@ inline constexpr unsigned kBlocks = 1u << (24 - kLogBlock);
 inline constexpr unsigned kGidTableSize = 256;      // per port
 inline constexpr unsigned kMulticastGroups = 4096;
 inline constexpr unsigned kMulticastMembers = 240;  // per group
+inline constexpr unsigned kXrcDomains = 1u << 12;
 
 // Per slice.
 inline constexpr unsigned kMaxQps = 1u << 18;
@@ -46,6 +47,12 @@ struct MulticastGroup {
   std::uint8_t gid[16];
   std::atomic<std::uint32_t> members;  // number of valid entries in qpn[]; 0 and gid 0: free
   std::uint32_t qpn[kMulticastMembers];
+};
+
+// An XRC domain: what queue pairs and receive queues of different processes have in common. By its number; 0 is nobody's.
+struct XrcDomain {
+  std::uint64_t holders[kMaxSlots / 64];  // a bit per slot whose process holds it; none: free
+  std::uint64_t file_device, file_inode;  // of the file that stands for it; inode 0: none
 };
 
 inline constexpr std::uint32_t kSlotFree = 0, kSlotSettingUp = 1, kSlotLive = 2;
@@ -91,19 +98,21 @@ struct NicSegment {
   std::uint32_t host_index;          // in the fabric registry
   std::uint32_t device_index;
   std::uint64_t node_guid;
-  SharedLock lock;                   // multicast, GID table writes
+  SharedLock lock;                   // multicast, XRC domains, GID table writes
   std::uint32_t ports_count;         // valid entries of ports[] and gids[]
-  std::atomic<std::uint32_t> qpn_hint, mkey_hint;  // where to look next for a free block
-  std::atomic<std::uint32_t> qpn_top, mkey_top;    // no block at or above this was ever taken: bounds searches, so that
-  std::atomic<std::uint32_t> multicast_top;        // unused parts of the tables cost no memory; same for groups
+  std::atomic<std::uint32_t> qpn_hint, mkey_hint, srqn_hint;  // where to look next for a free block
+  std::atomic<std::uint32_t> qpn_top, mkey_top, srqn_top;    // no block at or above this was ever taken: bounds searches, so that
+  std::atomic<std::uint32_t> multicast_top, xrcd_top;  // unused parts of the tables cost no memory; same for groups, domains
   std::atomic<std::uint32_t> track_ids[kTrackKinds];  // last number given out
   Slot slots[kMaxSlots];
   std::atomic<std::uint32_t> qpn_block[kBlocks];   // owner slot + 1, or 0; bits 31..16: index of the block in the
   std::atomic<std::uint32_t> mkey_block[kBlocks];  // owner's array: context index = that << kLogBlock | low bits
+  std::atomic<std::uint32_t> srqn_block[kBlocks];
   PortState ports[kMaxPorts];
   EventCounters events;                            // of all QPs
   GidEntry gids[kMaxPorts][kGidTableSize];
   MulticastGroup multicast[kMulticastGroups];
+  XrcDomain xrcds[kXrcDomains];
   std::atomic<std::uint64_t> frame_slots[kMaxSlots / 64];  // a bit per slot whose process has a root table for frames
 };
 

@@ -137,6 +137,7 @@ void Engine::reset(QpContext& qp, QpState state) {
   SharedGuard rx(qp.rx_lock, impl_->me());
   qp.state.store(static_cast<std::uint32_t>(state), std::memory_order_release);
   qp.sq_head = qp.sq_done = 0;
+  qp.rung.store(0);
   qp.sq_flags.store(0);
   qp.next_psn = qp.una_psn = qp.ssn = qp.reads_in_flight = 0;
   qp.retries_left = qp.rnr_left = qp.timer = 0;
@@ -235,7 +236,7 @@ void Engine::Impl::flush_sq(QpContext& qp, Deferred& deferred) {
   qp.wqe_offset = 0;
   qp.req_flags = 0;
   if (qp.sq.log_entries > 15 || qp.type == QpType::raw_rq) return;
-  while (const std::uint32_t available = posted(self, qp.sq, qp.dbrec_va + 4, qp.sq_head)) {
+  while (const std::uint32_t available = posted_sends(self, qp)) {
     SendWqe wqe;
     if (wqe.fetch(qp, self, qp.sq_head, available) == SendWqe::Fetch::unreadable) break;
     CqeBuffer cqe;

@@ -79,8 +79,8 @@ bool ReceiveQueue::parse(std::uint64_t va, unsigned bytes, bool srq, ReceiveWqe&
 }
 
 bool ReceiveQueue::take_from_srq() {
-  if (qp_.srq >= kMaxSrqs) return false;
-  SrqContext& srq = owner_.slice->srqs[qp_.srq];
+  if (srq_ >= kMaxSrqs) return false;
+  SrqContext& srq = owner_.slice->srqs[srq_];
   SharedGuard guard(srq.lock, me_);
   if (!Nic::in_use(srq) || srq.ring.log_stride < 5 || srq.ring.log_stride > 12) return false;
   const std::uint32_t left = posted(owner_, srq.ring, srq.dbrec_va, srq.consumed);
@@ -108,8 +108,8 @@ bool ReceiveQueue::current(ReceiveWqe& wqe) {
       if (!take_from_srq()) return false;
       qp_.rx_flags |= kRxHasWqe;
     }
-    if (qp_.srq >= kMaxSrqs) return false;
-    const SrqContext& srq = owner_.slice->srqs[qp_.srq];
+    if (srq_ >= kMaxSrqs) return false;
+    const SrqContext& srq = owner_.slice->srqs[srq_];
     const std::uint32_t log_stride = std::min<std::uint32_t>(srq.ring.log_stride & 31, 12), mask = (1u << (srq.ring.log_entries & 15)) - 1;
     wqe.index = static_cast<std::uint16_t>(qp_.rx_srq_wqe & mask);
     wqe.pdn = srq.pdn;

@@ -26,14 +26,17 @@ struct ReceiveWqe {
 class ReceiveQueue {
  public:
   ReceiveQueue(Peer& owner, QpContext& qp, std::uint32_t me, Completer& complete)
-      : owner_(owner), qp_(qp), me_(me), complete_(complete) {}
+      : owner_(owner), qp_(qp), me_(me), complete_(complete), srq_(qp.srq) {}
+  // XRC: the queue `srq` of a process that need not be the QP's; `complete` is that process's.
+  ReceiveQueue(Peer& owner, std::uint32_t srq, QpContext& qp, std::uint32_t me, Completer& complete)
+      : owner_(owner), qp_(qp), me_(me), complete_(complete), srq_(srq) {}
 
   // The WQE of the message in progress: takes a new one if it has none yet. False: none posted.
   bool current(ReceiveWqe& wqe);
   // The message is done with it.
   void release();
   // A WQE is posted (RQ) or was taken (any).
-  bool uses_srq() const { return qp_.srq != ~0u; }
+  bool uses_srq() const { return srq_ != ~0u; }
 
  private:
   bool take_from_srq();
@@ -44,6 +47,7 @@ class ReceiveQueue {
   QpContext& qp_;
   std::uint32_t me_;
   Completer& complete_;
+  const std::uint32_t srq_;  // ~0: the QP's own ring
 };
 
 // Number of WQEs posted to a ring and not yet consumed, by its doorbell record; 0 if the record is absurd.

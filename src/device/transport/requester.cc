@@ -28,7 +28,16 @@ constexpr std::uint32_t kRnrMicroseconds[32] = {655360, 10,   20,   30,   40,   
                                                 20480,  30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520};
 }  // namespace
 
+std::uint32_t posted_sends(Peer& self, const QpContext& qp) {
+  if (qp.no_send_record == 0) [[likely]]
+    return posted(self, qp.sq, qp.dbrec_va + 4, qp.sq_head);
+  const std::uint16_t count = static_cast<std::uint16_t>(qp.rung.load(std::memory_order_acquire)) - qp.sq_head;
+  return qp.sq.log_entries <= 15 && count <= 1u << (qp.sq.log_entries & 31) ? count : 0;
+}
+
 std::uint32_t Requester::posted_blocks() {
+  if (qp_.no_send_record != 0) [[unlikely]]
+    return posted_sends(self_, qp_);
   std::byte record[4];
   const std::uint64_t va = qp_.dbrec_va + 4;
   if (const std::byte* p = self_.in_arena(va, 4); p != nullptr) [[likely]] {
@@ -123,15 +132,17 @@ Requester::Step Requester::execute() {
 }
 
 void Requester::fill_common(BthOperation op) {
-  packet_.opcode = prm::bth_opcode(qp_.type == QpType::rc   ? BthService::rc
-                                   : qp_.type == QpType::uc ? BthService::uc
-                                                            : BthService::ud,
-                                   op);
+  const BthService service = qp_.type == QpType::rc    ? BthService::rc
+                             : qp_.type == QpType::uc  ? BthService::uc
+                             : qp_.type == QpType::xrc ? BthService::xrc
+                                                       : BthService::ud;
+  packet_.opcode = prm::bth_opcode(service, op);
+  if (service == BthService::xrc) packet_.xrc_srqn = wqe_.xrc_srqn;
   packet_.dest_qpn = qp_.dest_qpn;
   packet_.src_qpn = qp_.qpn;
   packet_.psn = qp_.next_psn;
   packet_.solicited = false;
-  packet_.ack_request = qp_.type == QpType::rc;
+  packet_.ack_request = is_reliable(qp_.type);
 }
 
 std::uint64_t Requester::max_payload() const {
@@ -401,7 +412,7 @@ Requester::Step Requester::error(CqeSyndrome syndrome, std::uint8_t vendor) {
   qp_.req_flags = 0;
   qp_.deadline_ns = 0;
   have_wqe_ = false;
-  if (qp_.type == QpType::rc) {
+  if (is_reliable(qp_.type)) {
     engine_.fail(qp_, deferred_);
   } else {
     qp_.state.store(static_cast<std::uint32_t>(QpState::sqer), std::memory_order_release);
@@ -435,7 +446,7 @@ Answer Requester::deliver(const Payload& payload, bool traced) {
   if (answer == Answer::packet) passed_in(way.egress, reply_.wire);
   // Data of a READ is traced as it is taken.
   if (engine_.trace && answer == Answer::packet &&
-      reply_.packet.opcode != prm::bth_opcode(BthService::rc, BthOperation::rdma_read_response_only)) [[unlikely]]
+      static_cast<BthOperation>(reply_.packet.opcode & 0x1f) != BthOperation::rdma_read_response_only) [[unlikely]]
     trace_answer(reply_.packet, {&reply_.data, 0, 0}, {});
   return answer;
 }

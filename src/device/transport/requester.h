@@ -106,6 +106,9 @@ class Requester {
   int budget_wqes_ = 64;
 };
 
+// WQEBBs of a send queue that are posted and not yet executed.
+std::uint32_t posted_sends(Peer& self, const QpContext& qp);
+
 // UMR and LOCAL_INVAL work requests; false: the bind failed (CqeSyndrome::mw_bind_err).
 bool execute_umr(Nic& nic, QpContext& qp, const SendWqe& wqe);
 bool execute_local_invalidate(Nic& nic, QpContext& qp, std::uint32_t key);

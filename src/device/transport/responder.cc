@@ -50,6 +50,8 @@ bool has_imm(BthOperation op) {
 }
 bool has_inv(BthOperation op) { return op == BthOperation::send_last_inv || op == BthOperation::send_only_inv; }
 
+constexpr std::uint8_t kXrcSrq = 1;  // SrqContext.type
+
 }  // namespace
 
 std::uint32_t Responder::npsn(std::uint64_t bytes) const {
@@ -69,6 +71,8 @@ bool Responder::accepts(const fabric::Packet& packet) {
       return service == BthService::uc;
     case QpType::ud:
       return service == BthService::ud;
+    case QpType::xrc:
+      return service == BthService::xrc;
     default:
       return false;
   }
@@ -90,6 +94,19 @@ void Responder::pass_out(const fabric::Packet& request, Reply& reply) {
   Traffic& out = qp_.responses[(port_ - 1u) % kMaxPorts].out;
   add_alone(out.packets, reply.wire.packets);
   add_alone(out.octets, reply.wire.octets);
+}
+
+bool Responder::find_xrc_queue(std::uint32_t srqn) {
+  // The owner of both knows its own.
+  const auto found = nic_.find_srq(srqn);
+  if (!found || !Nic::in_use(*found.context) || found.context->srqn != srqn || found.context->type != kXrcSrq ||
+      found.context->xrcd != qp_.xrcd || !nic_.alive(*found.peer))
+    return false;
+  xrc_.peer = found.peer;
+  xrc_.srq = found.context;
+  xrc_.index = static_cast<std::uint32_t>(found.context - found.peer->slice->srqs);
+  xrc_.complete.emplace(*found.peer, me_, deferred_);
+  return true;
 }
 
 Answer Responder::receive(const fabric::Packet& packet, const Payload& payload, Reply& reply) {
@@ -129,11 +146,18 @@ Answer Responder::receive_connected(const fabric::Packet& packet, const Payload&
       qp_.nak_sent = true;
       return nak(reply, NakCode::psn_sequence_error);
     } else {
+      if (qp_.type == QpType::xrc && !find_xrc_queue(packet.xrc_srqn)) return Answer::none;
       if (wire_.packets != 0) befell(&EventCounters::duplicate_request);
       return duplicate(op, packet, reply);
     }
   }
   qp_.nak_sent = false;
+  if (qp_.type == QpType::xrc) [[unlikely]] {
+    // A message goes where its first packet went.
+    const bool going_on = (qp_.rx_flags & kRxHasWqe) != 0;
+    if (!find_xrc_queue(going_on ? qp_.rx_srqn : packet.xrc_srqn)) return fatal(reply, NakCode::invalid_request);
+    qp_.rx_srqn = xrc_.srq->srqn;
+  }
   return request(op, packet, payload, reply);
 }
 
@@ -163,7 +187,7 @@ Answer Responder::request(BthOperation op, const fabric::Packet& packet, const P
   }
   if (is_send(op)) return send(op, packet, payload, reply);
   if (is_write(op)) return write(op, packet, payload, reply);
-  if (qp_.type != QpType::rc) return Answer::none;
+  if (!reliable()) return Answer::none;
   if (op == BthOperation::rdma_read_request) return read(packet, reply);
   if (op == BthOperation::compare_swap || op == BthOperation::fetch_add) return atomic(op, packet, reply);
   return fatal(reply, NakCode::invalid_request);
@@ -174,7 +198,7 @@ Answer Responder::request(BthOperation op, const fabric::Packet& packet, const P
 Responder::Scatter Responder::scatter(const ReceiveWqe& wqe, std::uint64_t offset, const Payload& payload) {
   if (payload.bytes > wqe.capacity || offset > wqe.capacity - payload.bytes) return Scatter::too_long;
   PieceList to;
-  const KeyUse use{&owner_, wqe.pdn, qp_.qpn, kMkeyLocalWrite};
+  const KeyUse use{&target(), wqe.pdn, qp_.qpn, kMkeyLocalWrite};
   std::uint64_t left = payload.bytes;
   for (unsigned i = 0; i < wqe.count && left != 0; ++i) {
     const ReceiveWqe::Sge& sge = wqe.sge[i];
@@ -200,16 +224,16 @@ Responder::Scatter Responder::scatter(const ReceiveWqe& wqe, std::uint64_t offse
 }
 
 bool Responder::fits_cqe(std::uint64_t bytes, bool only) const {
-  if (!only || bytes == 0 || qp_.cs_res == 0 || qp_.type == QpType::ud) return false;
+  if (!only || bytes == 0 || qp_.cs_res == 0 || (qp_.type != QpType::rc && qp_.type != QpType::uc)) return false;
   return bytes <= (complete_.cqe_log(qp_.recv_cq) == 7 && (qp_.cs_res & 0xf) == 2 ? 64u : 32u);
 }
 
 Answer Responder::send(BthOperation op, const fabric::Packet& packet, const Payload& payload, Reply& reply) {
-  ReceiveQueue queue(owner_, qp_, me_, complete_);
+  ReceiveQueue queue = receive_queue();
   ReceiveWqe wqe;
   if (!queue.current(wqe)) {
     befell(&EventCounters::out_of_buffer);
-    if (qp_.type == QpType::rc) return rnr(reply);
+    if (reliable()) return rnr(reply);
     qp_.rx_opcode = kIdle;
     qp_.epsn = (packet.psn + npsn(payload.bytes)) & kPsnMask;
     return Answer::none;
@@ -250,7 +274,7 @@ Answer Responder::send(BthOperation op, const fabric::Packet& packet, const Payl
     qp_.rx_opcode = kInSend;
   }
   note_outcome(packet, npsn(payload.bytes), ends(op));
-  return qp_.type == QpType::rc ? ack(reply, (qp_.epsn - 1) & kPsnMask) : Answer::none;
+  return reliable() ? ack(reply, (qp_.epsn - 1) & kPsnMask) : Answer::none;
 }
 
 void Responder::note_outcome(const fabric::Packet& packet, std::uint32_t count, bool message_done) {
@@ -278,7 +302,7 @@ void Responder::finish_receive(const ReceiveWqe& wqe, const fabric::Packet& pack
   } else {
     v.set<prm::Cqe64::rqpn>(packet.src_qpn);
   }
-  v.set<prm::Cqe64::srqn_uidx>(qp_.user_index);
+  v.set<prm::Cqe64::srqn_uidx>(xrc_.srq ? xrc_.srq->user_index : qp_.user_index);
   if (opcode == prm::CqeOpcode::resp_send_inv)
     v.set<prm::Cqe64::imm_inval_pkey>(packet.invalidate);
   else
@@ -287,13 +311,20 @@ void Responder::finish_receive(const ReceiveWqe& wqe, const fabric::Packet& pack
   v.set<prm::Cqe64::qpn>(qp_.qpn);
   v.set<prm::Cqe64::wqe_counter>(wqe.index);
   v.set<prm::Cqe64::opcode>(opcode).set<prm::Cqe64::format>(format).set<prm::Cqe64::se>(packet.solicited);
-  complete_.post(qp_.recv_cq, cqe, packet.solicited);
+  post_receive(cqe, packet.solicited);
+}
+
+void Responder::post_receive(CqeBuffer& cqe, bool solicited) {
+  if (xrc_.srq)
+    xrc_.complete->post(xrc_.srq->cq, cqe, solicited);
+  else
+    complete_.post(qp_.recv_cq, cqe, solicited);
 }
 
 void Responder::receive_error(const ReceiveWqe& wqe, prm::CqeSyndrome syndrome, std::uint8_t vendor) {
   CqeBuffer cqe;
   cqe.error()
-      .set<prm::ErrCqe::srqn>(qp_.user_index)
+      .set<prm::ErrCqe::srqn>(xrc_.srq ? xrc_.srq->user_index : qp_.user_index)
       .set<prm::ErrCqe::vendor_err_synd>(vendor)
       .set<prm::ErrCqe::syndrome>(syndrome)
       .set<prm::ErrCqe::qpn>(qp_.qpn)
@@ -302,8 +333,8 @@ void Responder::receive_error(const ReceiveWqe& wqe, prm::CqeSyndrome syndrome, 
   befell(&EventCounters::resp_cqe_error);
   if (syndrome == prm::CqeSyndrome::wr_flush_err) befell(&EventCounters::resp_cqe_flush_error);
   if (syndrome == prm::CqeSyndrome::local_length_err) befell(&EventCounters::resp_local_length_error);
-  complete_.post(qp_.recv_cq, cqe, true);
-  ReceiveQueue(owner_, qp_, me_, complete_).release();
+  post_receive(cqe, true);
+  receive_queue().release();
 }
 
 // ---- RDMA WRITE ----
@@ -314,7 +345,7 @@ bool Responder::start_write(const fabric::Packet& packet) {
   qp_.rx_rkey = packet.rkey;
   if (packet.length == 0 || ends(static_cast<BthOperation>(packet.opcode & 0x1f))) return true;  // checked when placed
   PieceList whole;
-  const KeyUse use{&owner_, qp_.pdn, qp_.qpn, kMkeyRemoteWrite};
+  const KeyUse use{&target(), remote_pd(), qp_.qpn, kMkeyRemoteWrite};
   return translate(nic_, use, packet.rkey, packet.va, packet.length, whole) == KeyError::none;
 }
 
@@ -324,17 +355,17 @@ Answer Responder::write(BthOperation op, const fabric::Packet& packet, const Pay
   if (starts(op) && !start_write(packet)) return fatal(reply, NakCode::remote_access_error);
   if (payload.bytes > qp_.rx_left || (ends(op) && payload.bytes != qp_.rx_left))
     return fatal(reply, NakCode::invalid_request);
-  ReceiveQueue queue(owner_, qp_, me_, complete_);
+  ReceiveQueue queue = receive_queue();
   ReceiveWqe wqe;
   if (has_imm(op) && !queue.current(wqe)) {
     befell(&EventCounters::out_of_buffer);
-    if (qp_.type == QpType::rc) return rnr(reply);
+    if (reliable()) return rnr(reply);
     note_outcome(packet, npsn(payload.bytes), true);
     return Answer::none;
   }
   if (payload.bytes != 0) {
     PieceList to;
-    const KeyUse use{&owner_, qp_.pdn, qp_.qpn, kMkeyRemoteWrite};
+    const KeyUse use{&target(), remote_pd(), qp_.qpn, kMkeyRemoteWrite};
     if (translate(nic_, use, qp_.rx_rkey, qp_.rx_va, payload.bytes, to) != KeyError::none)
       return fatal(reply, NakCode::remote_access_error);
     const Moved moved = move(to, 0, *payload.pieces, payload.at, payload.bytes);
@@ -351,7 +382,7 @@ Answer Responder::write(BthOperation op, const fabric::Packet& packet, const Pay
   }
   if (!ends(op)) qp_.rx_opcode = kInWrite;
   note_outcome(packet, npsn(payload.bytes), ends(op));
-  return qp_.type == QpType::rc ? ack(reply, (qp_.epsn - 1) & kPsnMask) : Answer::none;
+  return reliable() ? ack(reply, (qp_.epsn - 1) & kPsnMask) : Answer::none;
 }
 
 // ---- RDMA READ and atomics ----
@@ -359,7 +390,7 @@ Answer Responder::write(BthOperation op, const fabric::Packet& packet, const Pay
 Answer Responder::read(const fabric::Packet& packet, Reply& reply) {
   if (!qp_.rre) return not_enabled(reply);
   add_alone(qp_.rx_reads, 1);
-  const KeyUse use{&owner_, qp_.pdn, qp_.qpn, kMkeyRemoteRead};
+  const KeyUse use{&target(), remote_pd(), qp_.qpn, kMkeyRemoteRead};
   if (packet.length > 1u << 31) return fatal(reply, NakCode::invalid_request);
   if (packet.length != 0 &&
       translate(nic_, use, packet.rkey, packet.va, packet.length, reply.data) != KeyError::none)
@@ -369,7 +400,7 @@ Answer Responder::read(const fabric::Packet& packet, Reply& reply) {
                                                         packet.length, 0};
   note_outcome(packet, count, true);
   ack(reply, packet.psn);
-  reply.packet.opcode = prm::bth_opcode(BthService::rc, BthOperation::rdma_read_response_only);
+  reply.packet.opcode = answer_opcode(BthOperation::rdma_read_response_only);
   reply.packet.payload_bytes = packet.length;
   return Answer::packet;
 }
@@ -379,7 +410,7 @@ Answer Responder::atomic(BthOperation op, const fabric::Packet& packet, Reply& r
   add_alone(qp_.rx_atomics, 1);
   if ((packet.va & 7) != 0) return fatal(reply, NakCode::invalid_request);
   PieceList at;
-  const KeyUse use{&owner_, qp_.pdn, qp_.qpn, kMkeyAtomic};
+  const KeyUse use{&target(), remote_pd(), qp_.qpn, kMkeyAtomic};
   if (translate(nic_, use, packet.rkey, packet.va, 8, at) != KeyError::none)
     return fatal(reply, NakCode::remote_access_error);
   if (at.size() != 1) return fatal(reply, NakCode::remote_operational_error);
@@ -391,7 +422,7 @@ Answer Responder::atomic(BthOperation op, const fabric::Packet& packet, Reply& r
                                                         original};
   note_outcome(packet, 1, true);
   ack(reply, packet.psn);
-  reply.packet.opcode = prm::bth_opcode(BthService::rc, BthOperation::atomic_acknowledge);
+  reply.packet.opcode = answer_opcode(BthOperation::atomic_acknowledge);
   reply.packet.original = original;
   return Answer::packet;
 }
@@ -403,18 +434,18 @@ Answer Responder::duplicate(BthOperation op, const fabric::Packet& packet, Reply
     if (r.opcode != packet.opcode || into >= r.npsn) continue;
     ack(reply, packet.psn);
     if (op != BthOperation::rdma_read_request) {
-      reply.packet.opcode = prm::bth_opcode(BthService::rc, BthOperation::atomic_acknowledge);
+      reply.packet.opcode = answer_opcode(BthOperation::atomic_acknowledge);
       reply.packet.original = r.result;
       return Answer::packet;
     }
     // Part of an earlier READ may be asked for again, never anything else.
     const std::uint64_t offset = packet.va - r.va;
     if (packet.rkey != r.rkey || offset > r.length || packet.length > r.length - offset) return Answer::none;
-    const KeyUse use{&owner_, qp_.pdn, qp_.qpn, kMkeyRemoteRead};
+    const KeyUse use{&target(), remote_pd(), qp_.qpn, kMkeyRemoteRead};
     if (packet.length != 0 &&
         translate(nic_, use, packet.rkey, packet.va, packet.length, reply.data) != KeyError::none)
       return fatal(reply, NakCode::remote_access_error);
-    reply.packet.opcode = prm::bth_opcode(BthService::rc, BthOperation::rdma_read_response_only);
+    reply.packet.opcode = answer_opcode(BthOperation::rdma_read_response_only);
     reply.packet.payload_bytes = packet.length;
     return Answer::packet;
   }
@@ -425,11 +456,11 @@ Answer Responder::duplicate(BthOperation op, const fabric::Packet& packet, Reply
 
 bool Responder::invalidate(std::uint32_t rkey) {
   const auto found = nic_.find_mkey(rkey);
-  if (!found || found.peer->slot != owner_.slot) return false;
+  if (!found || found.peer->slot != target().slot) return false;
   MkeyContext& m = *found.context;
   SharedGuard lock(m.lock, me_);
   const std::uint32_t flags = m.flags.load();
-  if (!Nic::in_use(m) || m.key.load() != rkey || m.pdn != qp_.pdn || (flags & kMkeyFree) != 0) return false;
+  if (!Nic::in_use(m) || m.key.load() != rkey || m.pdn != remote_pd() || (flags & kMkeyFree) != 0) return false;
   const bool type2 = (flags & kMkeyWindow) != 0 && m.qpn == qp_.qpn;
   if (!type2 && (flags & kMkeyRemoteInvalidate) == 0) return false;
   m.flags.fetch_or(kMkeyFree);
@@ -439,7 +470,7 @@ bool Responder::invalidate(std::uint32_t rkey) {
 // ---- answers ----
 
 Answer Responder::ack(Reply& reply, std::uint32_t psn) {
-  reply.packet.opcode = prm::bth_opcode(BthService::rc, BthOperation::acknowledge);
+  reply.packet.opcode = answer_opcode(BthOperation::acknowledge);
   reply.packet.psn = psn;
   reply.packet.syndrome = prm::kAethCreditsUnlimited;
   reply.packet.msn = qp_.msn;
@@ -463,7 +494,7 @@ Answer Responder::rnr(Reply& reply) {
 }
 
 Answer Responder::fatal(Reply& reply, NakCode code) {
-  const bool rc = qp_.type == QpType::rc;
+  const bool rc = reliable();
   if (code == NakCode::remote_access_error) befell(&EventCounters::resp_remote_access_errors);
   if (!rc && code == NakCode::remote_access_error) {
     // UC: the message is dropped, nobody is told.
@@ -478,7 +509,7 @@ Answer Responder::fatal(Reply& reply, NakCode code) {
 
 // An operation this QP is not set up for is an invalid request, not an access error (IBTA table 58); UC drops it.
 Answer Responder::not_enabled(Reply& reply) {
-  if (qp_.type == QpType::rc) return fatal(reply, NakCode::invalid_request);
+  if (reliable()) return fatal(reply, NakCode::invalid_request);
   qp_.rx_opcode = kIdle;
   return Answer::none;
 }
@@ -493,15 +524,18 @@ void Responder::to_error() {
 }
 
 void Responder::flush() {
-  ReceiveQueue queue(owner_, qp_, me_, complete_);
+  if (qp_.type == QpType::xrc && (qp_.rx_flags & kRxHasWqe) != 0 && !find_xrc_queue(qp_.rx_srqn))
+    qp_.rx_flags &= ~kRxHasWqe;  // gone, and what it had with it
+  ReceiveQueue queue = receive_queue();
   ReceiveWqe wqe;
   qp_.rx_opcode = kIdle;
-  if (queue.uses_srq()) {
+  if (queue.uses_srq() || qp_.type == QpType::xrc) {
     if ((qp_.rx_flags & kRxHasWqe) != 0) {
       queue.current(wqe);
       receive_error(wqe, prm::CqeSyndrome::wr_flush_err, prm::kVendorSyndromeFlushed);
     }
-    if ((qp_.rx_flags & kRxLastWqe) == 0) {
+    const bool receives = qp_.type != QpType::xrc || qp_.sq.va == 0;  // XRC: what sends does not receive
+    if (receives && (qp_.rx_flags & kRxLastWqe) == 0) {
       qp_.rx_flags |= kRxLastWqe;
       complete_.event(prm::EventType::srq_last_wqe, 0, qp_.qpn);
     }

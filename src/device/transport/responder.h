@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "device/memory/pieces.h"
 #include "device/memory/translate.h"
@@ -101,8 +102,23 @@ class Responder {
   // An error that ends the connection: NAK, the error state, the event.
   Answer fatal(Reply& reply, prm::NakCode code);
   void to_error();
+  std::uint8_t answer_opcode(prm::BthOperation op) const {
+    return prm::bth_opcode(qp_.type == QpType::xrc ? prm::BthService::xrc : prm::BthService::rc, op);
+  }
 
   std::uint32_t npsn(std::uint64_t bytes) const;
+  bool reliable() const { return is_reliable(qp_.type); }
+
+  // XRC: where the packet says that it wants to be received. False: no such queue, or one of another domain.
+  bool find_xrc_queue(std::uint32_t srqn);
+  ReceiveQueue receive_queue() {
+    return xrc_.srq ? ReceiveQueue(*xrc_.peer, xrc_.index, qp_, me_, *xrc_.complete) : ReceiveQueue(owner_, qp_, me_, complete_);
+  }
+  // The domain that remote keys must be of: in XRC, the receive queue's.
+  std::uint32_t remote_pd() const { return xrc_.srq ? xrc_.srq->pdn : qp_.pdn; }
+  // The process whose memory it is about.
+  Peer& target() { return xrc_.srq ? *xrc_.peer : owner_; }
+  void post_receive(CqeBuffer& cqe, bool solicited);
   std::uint32_t pd() const { return receive_pd_; }
 
   NicMap& nic_;
@@ -111,6 +127,12 @@ class Responder {
   std::uint32_t me_;
   Deferred& deferred_;
   Completer complete_;
+  struct XrcQueue {
+    Peer* peer = nullptr;
+    const SrqContext* srq = nullptr;  // null: not XRC
+    std::uint32_t index = 0;
+    std::optional<Completer> complete;
+  } xrc_;
   Answer nothing_posted();
   std::uint32_t receive_pd_ = 0;
   bool drop_ = false;

@@ -64,6 +64,13 @@ bool SendWqe::parse(const QpContext& qp) {
     return data_segments(at + prm::UdAdrsVector::size);
   }
   if (qp.type == QpType::raw) return opcode == WqeOpcode::nop || (opcode == WqeOpcode::send && frame_segments(at));
+  const bool local = opcode == WqeOpcode::nop || opcode == WqeOpcode::umr || opcode == WqeOpcode::local_inval;
+  if (qp.type == QpType::xrc && !local) [[unlikely]] {
+    if (at + prm::XrcSeg::size > bytes) return false;
+    xrc_srqn = prm::ConstView<prm::XrcSeg>(raw + at).get<prm::XrcSeg::xrc_srqn>();
+    at += prm::XrcSeg::size;
+  }
+  const bool reliable = is_reliable(qp.type);
   switch (opcode) {
     case WqeOpcode::nop:
       return true;
@@ -71,9 +78,9 @@ bool SendWqe::parse(const QpContext& qp) {
     case WqeOpcode::send_imm:
       return data_segments(at);
     case WqeOpcode::send_inval:
-      return qp.type == QpType::rc && data_segments(at);
+      return reliable && data_segments(at);
     case WqeOpcode::rdma_read:
-      if (qp.type != QpType::rc) return false;
+      if (!reliable) return false;
       [[fallthrough]];
     case WqeOpcode::rdma_write:
     case WqeOpcode::rdma_write_imm: {
@@ -85,7 +92,7 @@ bool SendWqe::parse(const QpContext& qp) {
     }
     case WqeOpcode::atomic_cs:
     case WqeOpcode::atomic_fa: {
-      if (qp.type != QpType::rc || at + prm::RaddrSeg::size + prm::AtomicSeg::size > bytes) return false;
+      if (!reliable || at + prm::RaddrSeg::size + prm::AtomicSeg::size > bytes) return false;
       const prm::ConstView<prm::RaddrSeg> seg(raw + at);
       raddr = seg.get<prm::RaddrSeg::raddr>();
       rkey = seg.get<prm::RaddrSeg::rkey>();

@@ -34,6 +34,7 @@ struct SendWqe {
   std::uint64_t swap_add, compare;
   std::uint8_t checksums;  // of a frame: which are to be written (prm::EthCsFlag)
   const std::byte* address_vector;  // UD
+  std::uint32_t xrc_srqn;  // XRC
   unsigned control;        // offset of what follows the control segment (UMR)
   unsigned count;
   std::uint64_t length;    // of the message

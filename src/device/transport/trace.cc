@@ -30,7 +30,8 @@ void Trace::packet(const std::string& host, unsigned device, unsigned port_numbe
   if (capture == nullptr) return;
   fabric::Packet copy = packet;
   std::vector<std::byte> bytes(std::min<std::uint64_t>(payload.bytes, mtu)), frame;
-  const bool response = packet.opcode == prm::bth_opcode(prm::BthService::rc, BthOperation::rdma_read_response_only);
+  const auto service = static_cast<prm::BthService>(packet.opcode >> 5);
+  const bool response = static_cast<BthOperation>(packet.opcode & 0x1f) == BthOperation::rdma_read_response_only;
   std::uint64_t at = 0;
   do {
     const std::uint64_t n = std::min<std::uint64_t>(payload.bytes - at, mtu);
@@ -40,10 +41,10 @@ void Trace::packet(const std::string& host, unsigned device, unsigned port_numbe
     if (n != 0 && move(to, 0, *payload.pieces, payload.at + at, n) != Moved::ok) return;
     if (response) {
       const bool first = part.begins && at == 0, last = part.ends && at + n == payload.bytes;
-      copy.opcode = prm::bth_opcode(prm::BthService::rc, first ? (last ? BthOperation::rdma_read_response_only
-                                                                       : BthOperation::rdma_read_response_first)
-                                                         : last ? BthOperation::rdma_read_response_last
-                                                                : BthOperation::rdma_read_response_middle);
+      copy.opcode = prm::bth_opcode(service, first  ? (last ? BthOperation::rdma_read_response_only
+                                                            : BthOperation::rdma_read_response_first)
+                                             : last ? BthOperation::rdma_read_response_last
+                                                    : BthOperation::rdma_read_response_middle);
       copy.psn = (packet.psn + static_cast<std::uint32_t>(at / mtu)) & 0xffffff;
     }
     copy.payload = bytes;

@@ -30,7 +30,8 @@ int change_in_rts(ibv_qp* qp, Fill fill) {
 // Of a raw packet QP it is its TIS that has a port.
 bool sends_frames(const ibv_qp* qp) { return qp->qp_type == IBV_QPT_RAW_PACKET; }
 bool has_lag_port(const ibv_qp* qp) {
-  return sends_frames(qp) || qp->qp_type == IBV_QPT_RC || qp->qp_type == IBV_QPT_UD || qp->qp_type == IBV_QPT_UC;
+  return sends_frames(qp) || qp->qp_type == IBV_QPT_RC || qp->qp_type == IBV_QPT_UD || qp->qp_type == IBV_QPT_UC ||
+         qp->qp_type == IBV_QPT_XRC_SEND;
 }
 
 struct LagPorts {

@@ -37,7 +37,7 @@ TEST_F(ObjectCommandTest, CapabilityPagesAgreeWithTheProfile) {
   EXPECT_EQ(cap.get<C::cqe_version>(), 1u);
   EXPECT_EQ(cap.get<C::device_frequency_khz>(), profile_.frequency_khz);
   // What is not there must not be advertised.
-  EXPECT_EQ(cap.get<C::xrc>() | cap.get<C::dct>() | cap.get<C::pg>() | cap.get<C::apm>() |
+  EXPECT_EQ(cap.get<C::dct>() | cap.get<C::pg>() | cap.get<C::apm>() |
                 cap.get<C::crypto>() | cap.get<C::sho>() | cap.get<C::cqe_compression>() | cap.get<C::null_mkey>(),
             0u);
   // And virtio queues, of which there are none: they come with doorbell pages (VAR).

@@ -94,6 +94,16 @@ class RefusalTest : public CommandTest {
     c.set("ctx.state", static_cast<unsigned>(prm::RmpState::rdy)).set("wq_type", 0).set("log_wq_sz", 5);
     return c.set("log_wq_stride", 6).set("wq.pd", pd_).set("wq.dbr_addr", doorbell(memory_, 3)).tail64(0, memory(0x5000));
   }
+  Command xrc_srq(std::uint32_t xrcd) {
+    Command c(Opcode::create_xrc_srq);
+    c.set("xrcd", xrcd).set("cqn", cqn_).set("xrc_srq_context_entry.pd", pd_).set("log_xrc_srq_size", 5).set("log_rq_stride", 2);
+    return c.set("dbr_addr", doorbell(memory_, 5)).tail64(0, memory(0x5000));
+  }
+  Command xrq() {
+    Command c(Opcode::create_xrq);
+    c.set("xrq_context.cqn", cqn_).set("log_wq_sz", 5).set("log_wq_stride", 6).set("wq.pd", pd_);
+    return c.set("wq.dbr_addr", doorbell(memory_, 6)).tail64(0, memory(0x5000));
+  }
   Command named(Opcode opcode, const char* field, std::uint64_t number) { return Command(opcode).set(field, number); }
 
   void hca();
@@ -104,6 +114,7 @@ class RefusalTest : public CommandTest {
   void event_queues();
   void completion_queues();
   void shared_queues();
+  void xrc_queues();
   void pairs();
   void transitions();
   void addresses();
@@ -148,8 +159,9 @@ void RefusalTest::domains() {
   refused(Syndrome::xrcd_missing, named(Opcode::dealloc_xrcd, "xrcd", 77));
   const std::uint32_t xrcd = done(Command(Opcode::alloc_xrcd));
   done(named(Opcode::dealloc_xrcd, "xrcd", xrcd));
-  for (unsigned i = 1; i < command::kXrcds; ++i) run(Command(Opcode::alloc_xrcd), 0x10);
+  for (unsigned i = 1; i < kXrcDomains; ++i) run(Command(Opcode::alloc_xrcd), 0x10);
   refused(Syndrome::xrcd_none_left, Command(Opcode::alloc_xrcd));
+  for (unsigned i = 1; i < kXrcDomains; ++i) run(named(Opcode::dealloc_xrcd, "xrcd", i));
   const auto psv = [&](unsigned n) { return named(Opcode::create_psv, "pd", pd_).set("num_psv", n); };
   refused(Syndrome::psv_count, psv(0));
   refused(Syndrome::psv_count, psv(5));
@@ -328,17 +340,65 @@ void RefusalTest::shared_queues() {
   refused(Syndrome::rmp_new_state, modify(error, ready));
 }
 
+void RefusalTest::xrc_queues() {
+  const std::uint32_t xrcd = done(Command(Opcode::alloc_xrcd));
+  for (const Opcode opcode : {Opcode::query_xrc_srq, Opcode::destroy_xrc_srq})
+    refused(Syndrome::srq_missing, named(opcode, "xrc_srqn", kMissing));
+  for (const Opcode opcode : {Opcode::query_xrq, Opcode::destroy_xrq, Opcode::arm_xrq})
+    refused(Syndrome::srq_missing, named(opcode, "xrqn", kMissing));
+  refused(Syndrome::srq_missing, named(Opcode::arm_xrc_srq, "xrc_srqn", kMissing).set("op_mod", 1));
+  refused(Syndrome::xrcd_missing, xrc_srq(0));
+  refused(Syndrome::xrcd_missing, xrc_srq(77));
+  refused(Syndrome::srq_cq, xrc_srq(xrcd).set("cqn", kMissing));
+  refused(Syndrome::xrc_srq_no_cq, xrc_srq(xrcd).set("cqn", 0));
+  refused(Syndrome::srq_pd, xrc_srq(xrcd).set("xrc_srq_context_entry.pd", kMissing));
+  refused(Syndrome::xrc_srq_cyclic, xrc_srq(xrcd).set("basic_cyclic_rcv_wqe", 1));
+  refused(Syndrome::srq_signature, xrc_srq(xrcd).set("wq_signature", 1));
+  refused(Syndrome::srq_stride, xrc_srq(xrcd).set("log_rq_stride", 0));
+  refused(Syndrome::srq_limit, xrc_srq(xrcd).set("lwm", 32));
+  const std::uint32_t number = done(xrc_srq(xrcd));
+  refused(Syndrome::xrcd_busy, named(Opcode::dealloc_xrcd, "xrcd", xrcd));
+  refused(Syndrome::cq_busy, named(Opcode::destroy_cq, "cqn", cqn_));
+  const auto arm = [&] { return named(Opcode::arm_xrc_srq, "xrc_srqn", number); };
+  refused(Syndrome::arm_xrc_srq_op_mod, arm());
+  refused(Syndrome::srq_limit, arm().set("op_mod", 1).set("lwm", 32));
+  done(arm().set("op_mod", 1));
+  refused(Syndrome::srq_missing, named(Opcode::query_rmp, "rmpn", number));
+  refused(Syndrome::xrq_offload, xrq().set("topology", 1));
+  refused(Syndrome::xrq_offload, xrq().set("offload", 1));
+  refused(Syndrome::xrc_srq_no_cq, xrq().set("xrq_context.cqn", 0));
+  refused(Syndrome::rmp_wq_type, xrq().set("wq_type", 1));
+  refused(Syndrome::srq_signature, xrq().set("wq_signature", 1));
+  const std::uint32_t shell = done(xrq());
+  done(named(Opcode::arm_rq, "srq_number", shell).set("op_mod", 2));
+  refused(Syndrome::srq_missing, named(Opcode::arm_rq, "srq_number", number).set("op_mod", 2));
+  // Neither stands below an ordinary queue pair, and an XRC queue pair has nothing of its own.
+  for (const std::uint32_t n : {number, shell}) refused(Syndrome::qp_srq, qp().set("rq_type", 1).set("srqn_rmpn_xrqn", n));
+  const auto pair = [&] { return qp(prm::QpServiceType::xrc).set("qpc.xrcd", xrcd).set("rq_type", 3); };
+  refused(Syndrome::qp_xrcd, pair().set("qpc.xrcd", 77));
+  refused(Syndrome::qp_xrc_rq, pair().set("rq_type", 0));
+  refused(Syndrome::qp_pd, pair().set("qpc.pd", kMissing));
+  refused(Syndrome::qp_srq, pair().set("rq_type", 1).set("srqn_rmpn_xrqn", kMissing));
+  const std::uint32_t target = done(pair());
+  done(named(Opcode::destroy_xrc_srq, "xrc_srqn", number));
+  refused(Syndrome::xrcd_busy, named(Opcode::dealloc_xrcd, "xrcd", xrcd));
+  done(named(Opcode::destroy_qp, "qpn", target));
+  done(named(Opcode::destroy_xrq, "xrqn", shell));
+  done(named(Opcode::dealloc_xrcd, "xrcd", xrcd));
+}
+
 void RefusalTest::pairs() {
   for (const Opcode opcode : {Opcode::query_qp, Opcode::destroy_qp, Opcode::qp_2err, Opcode::qp_2rst, Opcode::rst2init_qp,
                               Opcode::attach_to_mcg, Opcode::detach_from_mcg})
     refused(Syndrome::qp_missing, named(opcode, "qpn", kMissing));
-  for (unsigned st : {3u, 5u, 6u, 7u, 0x80u, 0xffu}) refused(Syndrome::qp_service_type, qp().set("st", st));
+  for (unsigned st : {5u, 6u, 7u, 0x80u, 0xffu}) refused(Syndrome::qp_service_type, qp().set("st", st));
   refused(Syndrome::qp_input_qpn, qp().set("input_qpn", 1));
   refused(Syndrome::qp_ece, qp().set("ece", 1));
   refused(Syndrome::qp_signature, qp().set("wq_signature", 1));
   refused(Syndrome::qp_offload, qp().set("offload_type", 1));
   refused(Syndrome::qp_drain_sigerr, qp().set("drain_sigerr", 1));
   refused(Syndrome::qp_ts_format, qp().set("ts_format", 2));
+  for (unsigned mode : {2u, 3u}) refused(Syndrome::qp_dbr_mode, qp().set("send_dbr_mode", mode));
   refused(Syndrome::qp_rlky, qp().set("rlky", 1));
   for (const char* cd : {"cd_master", "cd_slave_send", "cd_slave_receive"}) refused(Syndrome::qp_cross_channel, qp().set(cd, 1));
   refused(Syndrome::qp_cs_req, qp().set("cs_req", 1));
@@ -512,6 +572,7 @@ TEST_F(RefusalTest, EveryOneCanBeProvoked) {
   event_queues();
   completion_queues();
   shared_queues();
+  xrc_queues();
   pairs();
   transitions();
   addresses();

@@ -121,7 +121,7 @@ class Process {
     x.rq = {reinterpret_cast<std::uint64_t>(q->rq), log_rq, 6};
     x.dbrec_va = reinterpret_cast<std::uint64_t>(q->dbrec);
     if (srq != nullptr) {
-      x.srq = srq->srqn;
+      x.srq = nic->index_of(*srq);
       x.rq_type = kRqTypeSrq;
     }
     nic->publish(x);
@@ -170,6 +170,7 @@ class Process {
     std::uint32_t rkey = 0;
     std::uint64_t swap_add = 0, compare = 0;
     bool signaled = true, solicited = false;
+    std::uint32_t xrc_srqn = 0;  // XRC
     // UD
     const std::uint8_t* dgid = nullptr;
     std::uint32_t dqpn = 0, qkey = 0x11111111, sgid_index = 3;
@@ -183,6 +184,10 @@ class Process {
       av.set<prm::UdAdrsVector::src_addr_index>(wr.sgid_index).set<prm::UdAdrsVector::hop_limit>(64);
       if (wr.dgid != nullptr) std::memcpy(av.bytes<prm::UdAdrsVector::rgid_rip>().data(), wr.dgid, 16);
       at += 48;
+    }
+    if (q.context->type == QpType::xrc) {
+      prm::View<prm::XrcSeg>(w + at).set<prm::XrcSeg::xrc_srqn>(wr.xrc_srqn);
+      at += 16;
     }
     using O = prm::WqeOpcode;
     if (wr.opcode == O::rdma_write || wr.opcode == O::rdma_write_imm || wr.opcode == O::rdma_read ||
