@@ -126,6 +126,9 @@ int main(int argc, char** argv) {
   char run_dir[] = "/dev/shm/verbena-guarded-XXXXXX";
   if (how == "guarded") own_run_directory(run_dir);
   const int status = report([&] { requester(how); });
-  if (how == "guarded") std::filesystem::remove_all(run_dir);
+  if (how == "guarded") {
+    std::error_code ignored;
+    std::filesystem::remove_all(run_dir, ignored);
+  }
   return status;
 }
