@@ -12,6 +12,7 @@ TITLES = {
     "host": "The verbena command and captures",
     "utils": "ibverbs-utils", "perftest": "perftest",
     "ethernet": "perftest, raw Ethernet", "pyverbs": "pyverbs, required modules",
+    "devx": "pyverbs, DEVX and what stands on it (no case may be skipped)",
     "pyverbs-other": "pyverbs, all other modules (for the record)", "faults": "Faults",
     "tools": "Tools that list RDMA devices, with the libraries of the system",
     "ucx": "UCX",
@@ -21,6 +22,7 @@ TITLES = {
     "perftest-system": "perftest with the system's libibverbs and libmlx5",
     "ethernet-system": "perftest, raw Ethernet, with the system's libibverbs and libmlx5",
     "pyverbs-system": "pyverbs with the system's libibverbs and libmlx5",
+    "devx-system": "pyverbs, DEVX and what stands on it, with the system's libibverbs and libmlx5",
     "utils-kernel": "ibverbs-utils with our libraries on the virtual node",
     "perftest-kernel": "perftest with our libraries on the virtual node",
     "ethernet-kernel": "perftest, raw Ethernet, with our libraries on the virtual node",
@@ -28,6 +30,7 @@ TITLES = {
     "utils-newer": "ibverbs-utils of a newer Debian, with its libibverbs and libmlx5",
     "perftest-newer": "perftest of a newer Debian, with its libibverbs and libmlx5",
     "pyverbs-newer": "pyverbs of a newer Debian, with its libibverbs and libmlx5",
+    "devx-kernel": "pyverbs, DEVX and what stands on it, with our libraries on the virtual node",
 }
 HEAD = """# Conformance
 
@@ -39,7 +42,7 @@ tests/conformance/baseline.
 
 
 def group_of(suite, name):
-    if suite.startswith("pyverbs"):
+    if suite.startswith(("pyverbs", "devx")):
         return name.split(".")[0].split(" ")[0]
     return name.split(" ")[0]
 

@@ -46,7 +46,7 @@ SUITES = {
 # The same programs on the virtual node: NAME-system with the libraries of the system, NAME-kernel with our own, which
 # take the node for a kernel's.
 ON_NODE = {f"{name}-{stack}": SUITES[name] for stack in ("system", "kernel")
-           for name in ("utils", "perftest", "ethernet", "pyverbs")}
+           for name in ("utils", "perftest", "ethernet", "pyverbs", "devx")}
 ALL = SUITES | ON_NODE
 # The same on a newer Debian, whose programs and libraries these are: newer.sh runs this file inside it.
 NEWER = {

@@ -377,6 +377,14 @@ void hashing(Side& client) {
   EXPECT(std::as_const(state.out).view().sub<prm::QueryRqOut::rq_context>().get<prm::Rqc::state>() == prm::RqState::rdy, "ready");
   EXPECT(mlx5dv_devx_wq_query(q.wqs[2], state.in.data(), state.in.size(), state.out.data(), state.out.size()) == EINVAL,
          "the number of another queue");
+  Command<prm::QueryRqtIn, prm::QueryRqtOut> table(prm::Opcode::query_rqt);
+  table.in.set<prm::QueryRqtIn::rqtn>(static_cast<std::uint32_t>(q.table->ind_tbl_num));
+  prm::Box<prm::QueryRqtOut, 16> listed;
+  CHECK(!mlx5dv_devx_ind_tbl_query(q.table, table.in.data(), table.in.size(), listed.data(), listed.size()));
+  const auto now = std::as_const(listed).view().sub<prm::QueryRqtOut::rqt_context>();
+  EXPECT(now.get<prm::Rqtc::rqt_max_size>() == 4 && now.get<prm::Rqtc::rqt_actual_size>() == 1 &&
+             now.at<prm::Rqtc::rq_num>(0).get<prm::RqNum::rq_num>() == q.wqs[3]->wq_num,
+         "the table as it was changed");
 
   // States: an error flushes; a reset queue is empty.
   CHECK(!Queues::to(q.wqs[3], IBV_WQS_ERR));
@@ -385,6 +393,16 @@ void hashing(Side& client) {
   EXPECT(wc.status == IBV_WC_WR_FLUSH_ERR, "flushed, not %s", ibv_wc_status_str(wc.status));
   EXPECT(Queues::to(q.wqs[3], IBV_WQS_RDY) == EINVAL, "an error ends with a reset");
   CHECK(!Queues::to(q.wqs[3], IBV_WQS_RESET) && !Queues::to(q.wqs[3], IBV_WQS_RDY));
+  // The same by the raw door: what was posted is flushed, and the state can be read.
+  Command<prm::ModifyRqIn, prm::ModifyRqOut> fail(prm::Opcode::modify_rq);
+  fail.in.set<prm::ModifyRqIn::rqn>(q.wqs[2]->wq_num).set<prm::ModifyRqIn::rq_state>(prm::RqState::rdy);
+  fail.in.sub<prm::ModifyRqIn::ctx>().set<prm::Rqc::state>(prm::RqState::err);
+  CHECK(!mlx5dv_devx_wq_modify(q.wqs[2], fail.in.data(), fail.in.size(), fail.out.data(), fail.out.size()));
+  for (const double end = now_ms() + kPatienceMs; !ibv_poll_cq(q.cqs[2], 1, &wc);) CHECK(now_ms() < end);
+  EXPECT(wc.status == IBV_WC_WR_FLUSH_ERR && wc.wr_id == 2, "flushed, not %s", ibv_wc_status_str(wc.status));
+  state.in.set<prm::QueryRqIn::rqn>(q.wqs[2]->wq_num);
+  CHECK(!mlx5dv_devx_wq_query(q.wqs[2], state.in.data(), state.in.size(), state.out.data(), state.out.size()));
+  EXPECT(std::as_const(state.out).view().sub<prm::QueryRqOut::rq_context>().get<prm::Rqc::state>() == prm::RqState::err, "error");
 
   EXPECT(ibv_destroy_wq(q.wqs[3]) == EBUSY, "the table has it");
   EXPECT(ibv_destroy_rwq_ind_table(q.table) == EBUSY, "a QP spreads over it");
