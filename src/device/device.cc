@@ -129,6 +129,8 @@ class AttachedDevice final : public Device {
                                                static_cast<std::uint32_t>(inside % window));
   }
 
+  void* map_clock(void* addr, std::size_t length, int flags) override { return map_clock_page(addr, length, flags); }
+
   Tracker* tracker() override { return &tracker_; }
 
   int join_xrcd(std::uint64_t file_device, std::uint64_t file_inode, bool create, bool exclusive,
@@ -181,6 +183,11 @@ class AttachedDevice final : public Device {
 }  // namespace
 
 void* Device::map_operations(void* /*addr*/, std::size_t /*length*/, int /*flags*/, std::uint64_t /*offset*/) {
+  errno = EINVAL;
+  return MAP_FAILED;
+}
+
+void* Device::map_clock(void* /*addr*/, std::size_t /*length*/, int /*flags*/) {
   errno = EINVAL;
   return MAP_FAILED;
 }

@@ -55,6 +55,9 @@ class Device {
   // mmap(2): MAP_FAILED and errno.
   virtual void* map_operations(void* addr, std::size_t length, int flags, std::uint64_t offset);
 
+  // Maps the page of the device's clock (mlx5_init_seg.internal_timer), as mmap(2).
+  virtual void* map_clock(void* addr, std::size_t length, int flags);
+
   // Where the driver says what it made, for all processes of the virtual host. Null: nowhere.
   virtual Tracker* tracker() { return nullptr; }
 

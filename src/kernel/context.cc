@@ -54,6 +54,8 @@ mlx5_ib_alloc_ucontext_resp context_response(File& file) {
   response.cqe_version = file.context().cqe_version;
   response.cmds_supp_uhw = MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE | MLX5_USER_CMDS_SUPP_UHW_CREATE_AH;
   response.eth_min_inline = MLX5_USER_INLINE_MODE_NONE;
+  response.comp_mask = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_CORE_CLOCK_OFFSET;
+  response.hca_core_clock_offset = 0;
   response.clock_info_versions = 1u << MLX5_IB_CLOCK_INFO_V1;
   response.log_uar_size = 12;
   response.num_uars_per_page = 1;
@@ -237,6 +239,7 @@ int publish_clock(File& file) {
   info.overflow_period = (~std::uint64_t{0} >> 1) / info.mult;
   if (int error = file.fill_page(kClockInfoOffset, &info, sizeof info)) return error;
   file.add_mapping(kClockInfoOffset, false);
+  file.add_clock();
   return 0;
 }
 

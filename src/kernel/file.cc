@@ -284,6 +284,8 @@ void File::forget_fd(int fd) {
 
 void File::add_mapping(std::uint64_t offset, bool writable) { mappings_[offset] = {writable}; }
 
+void File::add_clock() { mappings_[std::uint64_t{MLX5_IB_MMAP_CORE_CLOCK} << 8 << 12] = {.writable = false, .clock = true}; }
+
 void File::remove_mapping(std::uint64_t offset) {
   mappings_.erase(offset);
   fallocate(memory_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), kPageSize);
@@ -349,6 +351,7 @@ void* File::mmap(void* addr, std::size_t length, int prot, int flags, std::int64
     errno = error;
     return MAP_FAILED;
   }
+  if (found.clock) return device().map_clock(addr, length, flags);
   if (found.bar) return device().map_operations(addr, length, flags, found.bar);
   return found.memory ? map_again(found.memory, addr, length, prot, flags)
                       : ::mmap(addr, length, prot, flags, memory_, offset);

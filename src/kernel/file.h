@@ -100,6 +100,8 @@ class File {
   // Makes [offset, offset + 4096) of the file mappable; `writable` says by whom it may be written.
   void add_mapping(std::uint64_t offset, bool writable);
   void remove_mapping(std::uint64_t offset);
+  // The same for the page of the device's clock, at the place that it has.
+  void add_clock();
   // The same for the page of a UAR object, whose stores watched queues are told by; here and below: at an offset that is
   // free, false if none is.
   bool add_uar(std::uint64_t* offset);
@@ -125,6 +127,7 @@ class File {
     std::size_t length = 4096;
     void* memory = nullptr;  // what is mapped, if that is not a page of the file
     std::uint64_t bar = 0;   // or where in the BAR the operations are that are mapped
+    bool clock = false;      // or the device's clock
   };
   void release_devx();
   bool add_at_index(std::uint64_t command, const Mapping& mapping, std::uint16_t& next, std::uint64_t* offset);

@@ -73,15 +73,15 @@ int query_rt_values(ibv_context* ibv, ibv_values_ex* values) {
   if (!wanted) return 0;
   const Context* context = context_of(ibv);
   values->raw_clock.tv_sec = 0;
-  if (context->core_clock) {
-    values->raw_clock.tv_nsec = static_cast<long>(read_cycles(context->core_clock));
-  } else if (mlx5dv_clock_info info; context->backend->step && !read_clock_info(context, &info) && info.mult) {
-    // The embedded device has no page that counts by itself; what relates its cycles to the time of day does so both ways.
+  if (mlx5dv_clock_info info; context->backend->step && !read_clock_info(context, &info) && info.mult) {
+    // A look at the embedded device's clock is a fault; what relates its cycles to the time of day does so both ways.
     timespec now{};
     ::clock_gettime(CLOCK_REALTIME, &now);
     const auto ns = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
     const auto passed = static_cast<std::uint64_t>((static_cast<unsigned __int128>(ns - info.nsec) << info.shift) / info.mult);
     values->raw_clock.tv_nsec = static_cast<long>(info.last_cycles + passed);
+  } else if (context->core_clock) {
+    values->raw_clock.tv_nsec = static_cast<long>(read_cycles(context->core_clock));
   } else {
     return EOPNOTSUPP;
   }

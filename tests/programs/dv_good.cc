@@ -144,6 +144,15 @@ void facts(World* w) {
   CHECK(!mlx5dv_get_clock_info(w->context, &clock));
   timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
+  CHECK(info.comp_mask & MLX5DV_CONTEXT_MASK_HCA_CORE_CLOCK);
+  const auto half = [&](unsigned at) { return be32toh(static_cast<volatile std::uint32_t*>(info.hca_core_clock)[at]); };
+  const std::uint64_t begin = std::uint64_t{half(0)} << 32 | half(1);
+  usleep(1000);
+  const std::uint64_t passed = (std::uint64_t{half(0)} << 32 | half(1)) - begin;
+  CHECK(begin >= clock.last_cycles && begin - clock.last_cycles < 60'000'000'000 && passed >= 1'000'000 && passed < 1'000'000'000);
+  ibv_values_ex values = {};
+  values.comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
+  CHECK(!ibv_query_rt_values_ex(w->context, &values) && static_cast<std::uint64_t>(values.raw_clock.tv_nsec) - begin < 5'000'000'000);
   const double apart = static_cast<double>(mlx5dv_ts_to_ns(&clock, clock.last_cycles)) * 1e-9 - static_cast<double>(now.tv_sec);
   CHECK(apart > -5 && apart < 5);
 }

@@ -18,6 +18,7 @@
 
 #include "device/memory/guard.h"
 #include "device/memory/instruction.h"
+#include "device/transport/clock.h"
 
 namespace verbena::device {
 
@@ -25,6 +26,7 @@ namespace {
 
 constexpr std::uint64_t kPage = 4096;
 constexpr unsigned kPlaces = 64;           // devices of a process
+constexpr std::uint64_t kClockPlace = kPlaces;
 constexpr unsigned kLogPlace = 32;         // a place's share of the file's offsets
 constexpr std::uint64_t kPlaceMask = (std::uint64_t{1} << kLogPlace) - 1;
 
@@ -147,6 +149,14 @@ std::uint64_t perform(std::byte* memory, MemoryOperation op, const MemoryAccess&
   }
 }
 
+// Bytes of the clock page; the clock is all there is on it.
+std::uint64_t clock_bytes(std::uint64_t offset, unsigned count) {
+  const std::uint64_t now = __builtin_bswap64(device_clock());
+  std::uint64_t value = 0;
+  if (offset < sizeof now) memcpy(&value, reinterpret_cast<const std::byte*>(&now) + offset, std::min<std::size_t>(count, sizeof now - offset));
+  return value;
+}
+
 // The interrupted thread's registers.
 class Registers {
  public:
@@ -212,6 +222,12 @@ bool on_access(std::uintptr_t address, void* context) {
   std::uint64_t offset = 0;
   if (!access || address % access->bytes || !find_in_maps(address, &offset)) return false;
   const std::uint64_t inside = offset & kPlaceMask;
+  if (offset >> kLogPlace == kClockPlace) {
+    if (access->store) return false;
+    registers.load(*access, clock_bytes(inside, access->bytes));
+    registers.advance(access->length);
+    return true;
+  }
   if (offset >> kLogPlace >= kPlaces || inside / kOperationBytes >= kMemoryOperations) return false;
   std::byte* memory = memories[offset >> kLogPlace].load(std::memory_order_acquire);
   if (!memory) return false;
@@ -220,6 +236,14 @@ bool on_access(std::uintptr_t address, void* context) {
   if (!access->store) registers.load(*access, value);
   registers.advance(access->length);
   return true;
+}
+
+// With the mutex held, once there is something to map.
+void* map_without_access(void* addr, std::size_t length, int flags, std::uint64_t at) {
+  ensure_guard();
+  set_access_hook(&on_access);
+  in_use.store(true, std::memory_order_release);
+  return ::mmap(addr, length, PROT_NONE, flags, identity.fd, static_cast<off_t>(at));
 }
 
 }  // namespace
@@ -242,12 +266,17 @@ void* OperationPages::map(void* addr, std::size_t length, int flags, std::byte* 
     place_ = static_cast<int>(free - memories.begin());
     free->store(memory, std::memory_order_release);
   }
-  ensure_guard();
-  set_access_hook(&on_access);
-  in_use.store(true, std::memory_order_release);
-  const std::uint64_t at = (static_cast<std::uint64_t>(place_) << kLogPlace) +
-                           std::uint64_t{kOperationBytes} * static_cast<unsigned>(op) + offset;
-  return ::mmap(addr, length, PROT_NONE, flags, identity.fd, static_cast<off_t>(at));
+  return map_without_access(addr, length, flags, (static_cast<std::uint64_t>(place_) << kLogPlace) +
+                                                     std::uint64_t{kOperationBytes} * static_cast<unsigned>(op) + offset);
+}
+
+void* map_clock_page(void* addr, std::size_t length, int flags) {
+  std::lock_guard guard(places_mutex());
+  if (!make_identity()) {
+    errno = ENOMEM;
+    return MAP_FAILED;
+  }
+  return map_without_access(addr, length, flags, kClockPlace << kLogPlace);
 }
 
 }  // namespace verbena::device

@@ -1,5 +1,5 @@
-// Pages on which loads and stores are operations (MEMIC): a program maps them without any access, and the fault
-// handler carries out what the faulting instruction would have done, on the memory behind.
+// Pages on which loads and stores are operations (MEMIC), or read the device's clock: a program maps them without any
+// access, and the fault handler carries out what the faulting instruction would have done, on what lies behind.
 //
 // Which page an address is, the kernel's map of the process says, so that programs may unmap, move and inherit these
 // pages as they like.
@@ -35,5 +35,8 @@ class OperationPages {
  private:
   int place_ = -1;
 };
+
+// Maps the page of the device's clock, always the same: a load reads it as it is, 64 bits big-endian at its begin. As mmap(2).
+void* map_clock_page(void* addr, std::size_t length, int flags);
 
 }  // namespace verbena::device

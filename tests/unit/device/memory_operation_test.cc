@@ -11,6 +11,7 @@
 
 #include "device/memory/instruction.h"
 #include "device/memory/operation_pages.h"
+#include "device/transport/clock.h"
 
 namespace verbena::device {
 namespace {
@@ -128,6 +129,21 @@ TEST_F(OperationPagesTest, StoresAddAndLoadsSet) {
   const __m128i got = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(test_and_set_ + 24));
   EXPECT_EQ(_mm_cvtsi128_si64(got), 33);
   EXPECT_EQ(_mm_cvtsi128_si64(_mm_srli_si128(got, 8)), 0);
+}
+
+TEST_F(OperationPagesTest, AClockPageReadsTheClock) {
+  auto* page = static_cast<char*>(map_clock_page(nullptr, 4096, MAP_SHARED));
+  ASSERT_NE(static_cast<void*>(page), MAP_FAILED);
+  stop_clock(0x0123456789abcdef);
+  EXPECT_EQ(__builtin_bswap64(at<std::uint64_t>(page, 0)), 0x0123456789abcdefu);
+  EXPECT_EQ(__builtin_bswap32(at<std::uint32_t>(page, 0)), 0x01234567u);
+  EXPECT_EQ(__builtin_bswap32(at<std::uint32_t>(page, 4)), 0x89abcdefu);
+  EXPECT_EQ(at<std::uint8_t>(page, 7), 0xefu);
+  EXPECT_EQ(at<std::uint64_t>(page, 8), 0u);
+  stop_clock(0);
+  EXPECT_NE(__builtin_bswap64(at<std::uint64_t>(page, 0)), 0x0123456789abcdefu);
+  EXPECT_EXIT(at<std::uint32_t>(page, 0) = 1, testing::KilledBySignal(SIGSEGV), "");
+  munmap(page, 4096);
 }
 
 TEST_F(OperationPagesTest, AtomicAcrossThreads) {
