@@ -207,11 +207,11 @@ def scale(bench, count=100000):
 
 # ---- devx ----
 
-def devx(bench, count=100000):
-    print(f"\n== DEVX: commands per second, 10 objects alive and {count:,} (half CQs, half QPs); best of {PASSES}\n")
-    passes = [named_values(bench, "bench_devx", count) for _ in range(PASSES)]
+def few_and_many(bench, program, count):
+    """(rows of a table, whether all keep the bar, the rest of what the program printed); None if it failed."""
+    passes = [named_values(bench, program, count) for _ in range(PASSES)]
     if None in passes:
-        return False
+        return None
     least = {name: min(values[name] for values in passes) for name in passes[0]}
     rows, good = [], True
     for name in [n.removesuffix("_few") for n in least if n.endswith("_few")]:
@@ -219,11 +219,25 @@ def devx(bench, count=100000):
         good = good and many <= 1.25 * few
         rows.append([name.replace("_", " "), f"{1e6 / few:,.0f}", f"{1e6 / many:,.0f}", f"{many / few:.2f}",
                      verdict(many / few, 1.25)])
+    return rows, good, least
+
+
+def devx(bench, count=100000, rules=8000):
+    print(f"\n== DEVX: commands per second, 10 objects alive and {count:,} (half CQs, half QPs); best of {PASSES}\n")
+    measured = few_and_many(bench, "bench_devx", count)
+    if not measured:
+        return False
+    rows, good, least = measured
     table(["command", "10 objects: /s", f"{count:,}: /s", "time ratio", ""], rows)
     print()
     table(["queries on the way", "answers/s"],
           [[name.removeprefix("async_"), f"{1e6 / us:,.0f}"] for name, us in least.items() if name.startswith("async_")])
-    return good
+    print()
+    measured = few_and_many(bench, "bench_rules", rules)
+    if not measured:
+        return False
+    table(["rules: entries of a table, flows, a frame", "10 rules: /s", f"{rules:,}: /s", "time ratio", ""], measured[0])
+    return good and measured[1]
 
 
 PARTS = {"instructions": instructions, "traffic": traffic, "scale": scale, "devx": devx,

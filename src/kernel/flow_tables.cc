@@ -10,7 +10,7 @@ namespace verbena::kernel {
 namespace {
 
 constexpr std::uint32_t kLogTable = 13, kTable = 1u << kLogTable;
-// Room for so many kinds of match is set aside in equal parts; the kinds behind them get an entry each.
+// Room for so many groups is set aside in equal parts; the groups behind them get an entry each.
 constexpr std::uint32_t kGroups = 6, kGroupEntries = kTable / (kGroups + 1);
 
 template <class View>
@@ -26,6 +26,26 @@ bool same_treatment(const FlowVerdict& a, const FlowVerdict& b) {
 }
 
 }  // namespace
+
+std::optional<std::uint32_t> FlowNumbers::take() {
+  if (free_.empty()) return fresh_ < end_ ? std::optional(fresh_++) : std::nullopt;
+  const std::uint32_t number = free_.back();
+  free_.pop_back();
+  return number;
+}
+
+std::size_t FlowHash::operator()(const FlowMatch::Bytes& bytes) const {
+  std::uint64_t h = 0;
+  for (std::size_t i = 0; i + 8 <= bytes.size(); i += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, bytes.data() + i, sizeof word);
+    h = (h ^ word) * 0x9e3779b97f4a7c15u;
+    h ^= h >> 32;
+  }
+  return h;
+}
+
+FlowTables::Table::Table() : wide(0, kGroups), single(kGroups * kGroupEntries, kTable) {}
 
 bool is_multicast(const FlowMatch& match) {
   using Match = prm::FteMatchSetLyr24;
@@ -88,7 +108,7 @@ int FlowTables::open(device::Device& device, unsigned priority, Table** out) {
 }
 
 void FlowTables::close_if_empty(device::Device& device, Table& table) {
-  if (!table.groups.empty()) return;
+  if (!table.kinds.empty()) return;
   const unsigned priority = table.priority;
   const std::uint32_t id = table.id;
   link(device, priority, after(priority));
@@ -99,72 +119,65 @@ void FlowTables::close_if_empty(device::Device& device, Table& table) {
   command.run(device);
 }
 
-// Rules that let packets go on lead to the tables there are now.
+// Entries that let packets go on lead to the tables there are now.
 void FlowTables::write_forwarders(device::Device& device) {
-  for (auto& [priority, table] : tables_)
-    for (Group& group : table.groups)
-      for (auto& [index, entry] : group.entries)
-        if (entry.verdict.leaves || std::ranges::any_of(entry.rules, [](const Rule& rule) { return rule.next_; }))
-          write(device, table, group, entry, true);
+  for (const auto& [entry, table] : forwarders_) write(device, *table, *entry, true);
 }
 
 // ---- groups ----
 
-int FlowTables::find_group(device::Device& device, Table& table, const FlowMatch& match, Group** out) {
-  for (Group& group : table.groups) {
-    if (group.criteria != match.criteria || group.mask != match.mask) continue;
-    const bool full = group.entries.size() > group.last - group.first;
-    const bool shared = std::ranges::any_of(group.entries, [&](const auto& e) { return e.second.value == match.value; });
-    if (full && !shared) continue;
-    *out = &group;
+// A group of the kind that has room.
+int FlowTables::open_group(device::Device& device, Table& table, Kind& kind, Group** out) {
+  if (!kind.open.empty()) {
+    *out = kind.open.front();
     return 0;
   }
-  const std::uint32_t size = table.groups.size() < kGroups ? kGroupEntries : 1;
-  // The first gap that is wide enough.
-  std::uint32_t first = 0;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> taken;
-  for (const Group& group : table.groups) taken.emplace_back(group.first, group.last);
-  std::ranges::sort(taken);
-  for (const auto& [from, to] : taken) {
-    if (from - first >= size) break;
-    first = to + 1;
-  }
-  if (kTable - first < size) return ENOSPC;
+  const auto wide = table.wide.take();
+  const auto single = wide ? std::nullopt : table.single.take();
+  if (!wide && !single) return ENOSPC;
+  const std::uint32_t first = wide ? *wide * kGroupEntries : *single, size = wide ? kGroupEntries : 1;
   using In = prm::CreateFlowGroupIn;
   Command<In, prm::CreateFlowGroupOut> command(prm::Opcode::create_flow_group);
   const auto in = command.in();
   in.set<In::table_id>(table.id).set<In::start_flow_index>(first).set<In::end_flow_index>(first + size - 1);
-  in.set<In::match_criteria_enable>(match.criteria);
-  std::memcpy(in.sub<In::match_criteria>().data(), match.mask.data(), match.mask.size());
-  if (int error = command.run(device)) return error;
-  Group& group = table.groups.emplace_back();
+  in.set<In::match_criteria_enable>(kind.mask->criteria);
+  std::memcpy(in.sub<In::match_criteria>().data(), kind.mask->bytes.data(), kind.mask->bytes.size());
+  if (int error = command.run(device)) {
+    wide ? table.wide.give_back(*wide) : table.single.give_back(first);
+    return error;
+  }
+  Group& group = kind.groups.emplace_back();
+  group.self = std::prev(kind.groups.end());
   group.id = command.out().get<prm::CreateFlowGroupOut::group_id>();
   group.first = first;
-  group.last = first + size - 1;
-  group.criteria = match.criteria;
-  group.mask = match.mask;
+  group.wide = wide.has_value();
+  group.indices = FlowNumbers(first, first + size);
+  group.open = true;
+  group.open_at = kind.open.insert(kind.open.end(), &group);
   *out = &group;
   return 0;
 }
 
-void FlowTables::drop_group(device::Device& device, Table& table, const Group& group) {
+void FlowTables::close_group(device::Device& device, Table& table, Kind& kind, Group& group) {
   using In = prm::DestroyFlowGroupIn;
   Command<In, prm::DestroyFlowGroupOut> command(prm::Opcode::destroy_flow_group);
   command.in().set<In::table_id>(table.id).set<In::group_id>(group.id);
   command.run(device);
-  table.groups.remove_if([&](const Group& g) { return &g == &group; });
+  group.wide ? table.wide.give_back(group.first / kGroupEntries) : table.single.give_back(group.first);
+  if (group.open) kind.open.erase(group.open_at);
+  kind.groups.erase(group.self);
+}
+
+void FlowTables::close_if_unused(Table& table, Kind& kind) {
+  if (kind.groups.empty()) table.kinds.erase(FlowMask(*kind.mask));
 }
 
 // ---- entries ----
 
-int FlowTables::write(device::Device& device, const Table& table, const Group& group, const Entry& entry, bool modify) const {
+int FlowTables::write(device::Device& device, const Table& table, const Entry& entry, bool modify) const {
   std::vector<FlowTarget> targets;
-  bool next = false;
-  for (const Rule& rule : entry.rules) {
-    if (rule.target_ && std::ranges::find(targets, *rule.target_) == targets.end()) targets.push_back(*rule.target_);
-    next |= rule.next_;
-  }
-  if (const std::uint32_t to = next ? after(table.priority) : 0) targets.push_back({prm::FlowDestination::flow_table, to});
+  for (const auto& [target, rules] : entry.targets) targets.push_back(target);
+  if (const std::uint32_t to = entry.next ? after(table.priority) : 0) targets.push_back({prm::FlowDestination::flow_table, to});
   const FlowVerdict& verdict = entry.verdict;
   if (const auto last = tables_.find(FlowPriority::leftovers); verdict.leaves && last != tables_.end())
     targets.push_back({prm::FlowDestination::flow_table, last->second.id});
@@ -178,12 +191,12 @@ int FlowTables::write(device::Device& device, const Table& table, const Group& g
   in.set<In::op_mod>(modify).set<In::table_id>(table.id).set<In::flow_index>(entry.index);
   in.set<In::modify_enable_mask>(modify ? prm::FteModify::all : 0u);
   const auto context = in.sub<In::flow_context>();
-  context.set<C::group_id>(group.id).set<C::flow_tag>(verdict.tag);
+  context.set<C::group_id>(entry.group->id).set<C::flow_tag>(verdict.tag);
   context.set<C::action>((drop ? prm::FlowAction::drop : prm::FlowAction::fwd_dest) |
                          (verdict.counter ? prm::FlowAction::count : 0u));
   context.set<C::destination_list_size>(static_cast<std::uint32_t>(targets.size()));
   context.set<C::flow_counter_list_size>(verdict.counter ? 1 : 0);
-  std::memcpy(context.sub<C::match_value>().data(), entry.value.data(), entry.value.size());
+  std::memcpy(context.sub<C::match_value>().data(), entry.value->data(), entry.value->size());
   std::byte* at = in.data() + In::size;
   for (const FlowTarget& target : targets) {
     using D = prm::DestFormatStruct;
@@ -194,38 +207,79 @@ int FlowTables::write(device::Device& device, const Table& table, const Group& g
   return command.run(device);
 }
 
-int FlowTables::enter(device::Device& device, Table& table, Group& group, const FlowMatch& match, const FlowVerdict& verdict,
-                      Rule** out) {
-  std::uint32_t index = group.first;
-  while (group.entries.contains(index)) ++index;
-  Entry& entry = group.entries[index];
-  entry.index = index;
-  entry.value = match.value;
-  entry.verdict = verdict;
+// Entries that let packets go on are written again when the chain changes.
+void FlowTables::note(Table& table, Entry& entry) {
+  if (entry.next || entry.verdict.leaves)
+    forwarders_[&entry] = &table;
+  else
+    forwarders_.erase(&entry);
+}
+
+FlowTables::Rule* FlowTables::add_rule(Entry& entry, const FlowVerdict& verdict) {
   Rule& rule = entry.rules.emplace_back();
-  rule.priority_ = table.priority;
-  rule.group_ = &group;
-  rule.index_ = index;
+  rule.self_ = std::prev(entry.rules.end());
+  rule.entry_ = &entry;
   rule.target_ = verdict.target;
   rule.next_ = verdict.next;
-  if (int error = write(device, table, group, entry, false)) {
-    group.entries.erase(index);
+  if (verdict.target) ++entry.targets[*verdict.target];
+  entry.next += verdict.next;
+  return &rule;
+}
+
+// Whether what the entry does is not the same without it.
+bool FlowTables::drop_rule(Entry& entry, Rule* rule) {
+  bool changes = rule->next_ && --entry.next == 0;
+  if (rule->target_) {
+    const auto target = entry.targets.find(*rule->target_);
+    if (--target->second == 0) {
+      entry.targets.erase(target);
+      changes = true;
+    }
+  }
+  entry.rules.erase(rule->self_);
+  return changes;
+}
+
+int FlowTables::enter(device::Device& device, Table& table, Kind& kind, const FlowMatch::Bytes& value, const FlowVerdict& verdict,
+                      Rule** out) {
+  Group* group = nullptr;
+  if (int error = open_group(device, table, kind, &group)) return error;
+  const auto at = kind.entries.try_emplace(value).first;
+  Entry& entry = at->second;
+  entry.value = &at->first;
+  entry.kind = &kind;
+  entry.group = group;
+  entry.index = *group->indices.take();
+  entry.verdict = verdict;
+  *out = add_rule(entry, verdict);
+  (*out)->priority_ = table.priority;
+  if (int error = write(device, table, entry, false)) {
+    group->indices.give_back(entry.index);
+    kind.entries.erase(at);
+    if (group->used == 0) close_group(device, table, kind, *group);
     return error;
   }
-  *out = &rule;
+  note(table, entry);
+  if (++group->used == (group->wide ? kGroupEntries : 1)) {
+    kind.open.erase(group->open_at);
+    group->open = false;
+  }
   return 0;
 }
 
-int FlowTables::join(device::Device& device, Table& table, Group& group, Entry& entry, const FlowVerdict& verdict, Rule** out) {
+int FlowTables::join(device::Device& device, Table& table, Entry& entry, const FlowVerdict& verdict, Rule** out) {
   if (!same_treatment(entry.verdict, verdict)) return EEXIST;
-  Rule& rule = entry.rules.emplace_back(entry.rules.front());
-  rule.target_ = verdict.target;
-  rule.next_ = verdict.next;
-  if (int error = write(device, table, group, entry, true)) {
-    entry.rules.pop_back();
+  const std::size_t targets = entry.targets.size();
+  const bool goes_on = entry.next;
+  Rule* rule = add_rule(entry, verdict);
+  rule->priority_ = table.priority;
+  const bool changes = entry.targets.size() != targets || (entry.next != 0) != goes_on;
+  if (int error = changes ? write(device, table, entry, true) : 0) {
+    drop_rule(entry, rule);
     return error;
   }
-  *out = &rule;
+  note(table, entry);
+  *out = rule;
   return 0;
 }
 
@@ -233,28 +287,28 @@ int FlowTables::add(device::Device& device, unsigned priority, const FlowMatch& 
   std::lock_guard guard(lock_);
   Table* table = nullptr;
   if (int error = open(device, priority, &table)) return error;
-  FlowMatch wanted = match;
-  for (std::size_t i = 0; i < wanted.value.size(); ++i) wanted.value[i] &= wanted.mask[i];
-  Group* group = nullptr;
-  int error = find_group(device, *table, wanted, &group);
-  if (!error) {
-    const auto same = std::ranges::find_if(group->entries, [&](const auto& e) { return e.second.value == wanted.value; });
-    error = same == group->entries.end() ? enter(device, *table, *group, wanted, verdict, out)
-                                         : join(device, *table, *group, same->second, verdict, out);
-  }
-  if (error && group && group->entries.empty()) drop_group(device, *table, *group);
-  if (error) close_if_empty(device, *table);
+  FlowMatch::Bytes value = match.value;
+  for (std::size_t i = 0; i < value.size(); ++i) value[i] &= match.mask[i];
+  const auto at = table->kinds.try_emplace({match.mask, match.criteria}).first;
+  Kind& kind = at->second;
+  kind.mask = &at->first;
+  const auto same = kind.entries.find(value);
+  const int error = same == kind.entries.end() ? enter(device, *table, kind, value, verdict, out)
+                                               : join(device, *table, same->second, verdict, out);
+  if (!error) return 0;
+  close_if_unused(*table, kind);
+  close_if_empty(device, *table);
   return error;
 }
 
 void FlowTables::remove(device::Device& device, Rule* rule) {
   std::lock_guard guard(lock_);
   Table& table = tables_.at(rule->priority_);
-  Group& group = *rule->group_;
-  Entry& entry = group.entries.at(rule->index_);
-  entry.rules.remove_if([&](const Rule& r) { return &r == rule; });
+  Entry& entry = *rule->entry_;
+  const bool changes = drop_rule(entry, rule);
   if (!entry.rules.empty()) {
-    write(device, table, group, entry, true);
+    note(table, entry);
+    if (changes) write(device, table, entry, true);
     return;
   }
   {
@@ -262,8 +316,17 @@ void FlowTables::remove(device::Device& device, Rule* rule) {
     command.in().set<prm::DeleteFteIn::table_id>(table.id).set<prm::DeleteFteIn::flow_index>(entry.index);
     command.run(device);
   }
-  group.entries.erase(entry.index);
-  if (group.entries.empty()) drop_group(device, table, group);
+  forwarders_.erase(&entry);
+  Kind& kind = *entry.kind;
+  Group& group = *entry.group;
+  group.indices.give_back(entry.index);
+  if (!group.open) {
+    group.open = true;
+    group.open_at = kind.open.insert(kind.open.end(), &group);
+  }
+  kind.entries.erase(FlowMatch::Bytes(*entry.value));
+  if (--group.used == 0) close_group(device, table, kind, group);
+  close_if_unused(table, kind);
   close_if_empty(device, table);
 }
 

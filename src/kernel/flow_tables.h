@@ -1,17 +1,20 @@
 // The flow tables of a device's receive side, as the driver keeps them: one for each priority in use, chained in order.
 //
 // A rule is an entry of the table of its priority; rules with equal matches share an entry and all get the packet. The
-// first table is the root of what this process receives; a packet that matches nowhere in the chain is nobody's.
+// first table is the root of what this process receives; a packet that matches nowhere in the chain is nobody's. What a
+// rule costs does not depend on how many there are.
 // Threads: any; has a lock of its own, taken before the device is called.
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <list>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "device/device.h"
@@ -32,7 +35,7 @@ bool is_multicast(const FlowMatch& match);
 struct FlowTarget {
   prm::FlowDestination type{};
   std::uint32_t id = 0;
-  bool operator==(const FlowTarget&) const = default;
+  auto operator<=>(const FlowTarget&) const = default;
 };
 
 // What becomes of a packet. Neither a target nor `next`: it is dropped.
@@ -63,6 +66,7 @@ class FlowTables {
  private:
   struct Entry;
   struct Group;
+  struct Kind;
   struct Table;
 
   int open(device::Device& device, unsigned priority, Table** out);
@@ -70,41 +74,84 @@ class FlowTables {
   int link(device::Device& device, unsigned priority, std::uint32_t to);
   Table* before(unsigned priority);
   std::uint32_t after(unsigned priority) const;
-  int find_group(device::Device& device, Table& table, const FlowMatch& match, Group** out);
-  void drop_group(device::Device& device, Table& table, const Group& group);
-  int enter(device::Device& device, Table& table, Group& group, const FlowMatch& match, const FlowVerdict& verdict, Rule** out);
-  int join(device::Device& device, Table& table, Group& group, Entry& entry, const FlowVerdict& verdict, Rule** out);
+  int open_group(device::Device& device, Table& table, Kind& kind, Group** out);
+  void close_group(device::Device& device, Table& table, Kind& kind, Group& group);
+  void close_if_unused(Table& table, Kind& kind);
+  int enter(device::Device& device, Table& table, Kind& kind, const FlowMatch::Bytes& value, const FlowVerdict& verdict, Rule** out);
+  int join(device::Device& device, Table& table, Entry& entry, const FlowVerdict& verdict, Rule** out);
+  Rule* add_rule(Entry& entry, const FlowVerdict& verdict);
+  bool drop_rule(Entry& entry, Rule* rule);
+  void note(Table& table, Entry& entry);
   void write_forwarders(device::Device& device);
-  int write(device::Device& device, const Table& table, const Group& group, const Entry& entry, bool modify) const;
+  int write(device::Device& device, const Table& table, const Entry& entry, bool modify) const;
 
   std::mutex lock_;
   std::map<unsigned, Table> tables_;
+  std::unordered_map<Entry*, Table*> forwarders_;  // entries that let packets go on, and where they are
 };
 
-struct FlowTables::Entry {
-  std::uint32_t index = 0;
-  FlowMatch::Bytes value{};
-  FlowVerdict verdict;                // of the first rule; targets apart, the others agree with it
-  std::list<Rule> rules;
+// Numbers [first, end), each given out once at a time.
+class FlowNumbers {
+ public:
+  FlowNumbers(std::uint32_t first, std::uint32_t end) : fresh_(first), end_(end) {}
+  std::optional<std::uint32_t> take();
+  void give_back(std::uint32_t number) { free_.push_back(number); }
+
+ private:
+  std::uint32_t fresh_, end_;
+  std::vector<std::uint32_t> free_;
 };
+
+// What rules of one kind have in common.
+struct FlowMask {
+  FlowMatch::Bytes bytes{};
+  std::uint8_t criteria = 0;
+  bool operator==(const FlowMask&) const = default;
+};
+struct FlowHash {
+  std::size_t operator()(const FlowMatch::Bytes& bytes) const;
+  std::size_t operator()(const FlowMask& mask) const { return (*this)(mask.bytes) + mask.criteria; }
+};
+
 class FlowTables::Rule {
   friend class FlowTables;
   unsigned priority_ = 0;
-  Group* group_ = nullptr;
-  std::uint32_t index_ = 0;
+  Entry* entry_ = nullptr;
   std::optional<FlowTarget> target_;
   bool next_ = false;
+  std::list<Rule>::iterator self_;
+};
+struct FlowTables::Entry {
+  const FlowMatch::Bytes* value = nullptr;  // its key
+  Kind* kind = nullptr;
+  Group* group = nullptr;
+  std::uint32_t index = 0;
+  FlowVerdict verdict;                      // of the first rule; targets apart, the others agree with it
+  std::map<FlowTarget, unsigned> targets;   // and how many rules have each
+  unsigned next = 0;                        // rules that let packets go on
+  std::list<Rule> rules;
 };
 struct FlowTables::Group {
-  std::uint32_t id = 0, first = 0, last = 0;
-  std::uint8_t criteria = 0;
-  FlowMatch::Bytes mask{};
-  std::map<std::uint32_t, Entry> entries;  // by index
+  std::uint32_t id = 0, first = 0, used = 0;
+  bool wide = false;                        // has room for many entries, or for one
+  FlowNumbers indices{0, 0};
+  bool open = false;                        // has room; then among its kind's
+  std::list<Group*>::iterator open_at;
+  std::list<Group>::iterator self;
+};
+// Entries that compare the same bits, and the device's groups that they are in.
+struct FlowTables::Kind {
+  const FlowMask* mask = nullptr;           // its key
+  std::unordered_map<FlowMatch::Bytes, Entry, FlowHash> entries;
+  std::list<Group> groups;
+  std::list<Group*> open;
 };
 struct FlowTables::Table {
   std::uint32_t id = 0;
   unsigned priority = 0;
-  std::list<Group> groups;
+  FlowNumbers wide, single;                 // places of groups
+  std::unordered_map<FlowMask, Kind, FlowHash> kinds;
+  Table();
 };
 
 }  // namespace verbena::kernel

@@ -9,6 +9,7 @@
 #include "device/command/families.h"
 #include "device/command/flow.h"
 #include "device/command/state.h"
+#include "device/shared/flow_index.h"
 #include "prm/flow.h"
 #include "support/bytes.h"
 
@@ -109,7 +110,7 @@ Outcome destroy_table(State& state, const Call<prm::DestroyFlowTableIn, prm::Des
   const auto table = named_table(state, call.in, call.uid);
   if (!table) return refuse(table.error());
   const auto number = call.in.get<prm::DestroyFlowTableIn::table_id>();
-  if ((*table)->uses || (*table)->groups || state.steering().root == number) return refuse(Syndrome::flow_table_busy);
+  if ((*table)->uses || !(*table)->groups.empty() || state.steering().root == number) return refuse(Syndrome::flow_table_busy);
   set_miss(state, number, **table, nullptr, 0);
   state.flow_tables.erase(number);
   return {};
@@ -147,12 +148,16 @@ Outcome check_group(State& state, const prm::ConstView<Group>& in, const FlowTab
     return refuse(Syndrome::flow_criteria);
   const std::uint32_t first = in.get<Group::start_flow_index>(), last = in.get<Group::end_flow_index>();
   if (first > last || last >= 1u << table.context.get<FlowTableContext::log_size>()) return refuse(Syndrome::flow_group_range);
-  bool overlaps = false;
-  state.flow_groups.for_each([&](const FlowGroup& other) {
-    overlaps |= other.context.get<Group::table_id>() == in.get<Group::table_id>() && first_of(other) <= last &&
-                first <= last_of(other);
-  });
-  return overlaps ? refuse(Syndrome::flow_group_range) : Outcome{};
+  // The others are apart, so only the nearest below its end can reach into it.
+  const auto behind = table.groups.upper_bound(last);
+  const FlowGroup* other = behind == table.groups.begin() ? nullptr : state.flow_groups.find(std::prev(behind)->second);
+  return other && first <= last_of(*other) ? refuse(Syndrome::flow_group_range) : Outcome{};
+}
+
+// The group of the table that comes before one that begins there; 0: none.
+std::uint32_t group_before(const FlowTable& table, std::uint32_t first) {
+  const auto at = table.groups.lower_bound(first);
+  return at == table.groups.begin() ? 0 : std::prev(at)->second;
 }
 
 Outcome create_group(State& state, const Call<Group, prm::CreateFlowGroupOut>& call) {
@@ -162,7 +167,13 @@ Outcome create_group(State& state, const Call<Group, prm::CreateFlowGroupOut>& c
   const auto [number, group] = state.flow_groups.create(call.uid);
   if (!group) return refuse(Syndrome::flow_group_none_left);
   std::memcpy(group->context.data(), call.in.data(), Group::size);
-  ++(*table)->groups;
+  {
+    Steering& s = state.steering();
+    SharedGuard guard(s.lock, state.nic.me());
+    std::memcpy(flow_group(s, number)->mask, call.in.data() + Group::match_criteria::offset, kMatchBytes);
+    link_flow_group(s, call.in.get<Group::table_id>(), group_before(**table, first_of(*group)), number);
+  }
+  (*table)->groups[first_of(*group)] = number;
   call.out.set<prm::CreateFlowGroupOut::group_id>(number);
   return {};
 }
@@ -193,8 +204,12 @@ Outcome destroy_group(State& state, const Call<prm::DestroyFlowGroupIn, prm::Des
   const FlowGroup* group = group_in(state, number, call.in.get<In::table_id>(), call.uid);
   if (!group) return refuse(Syndrome::flow_group_missing);
   if (group->uses) return refuse(Syndrome::flow_group_busy);
+  (*table)->groups.erase(first_of(*group));
+  {
+    SharedGuard guard(state.steering().lock, state.nic.me());
+    unlink_flow_group(state.steering(), call.in.get<In::table_id>(), group_before(**table, first_of(*group)), number);
+  }
   state.flow_groups.erase(number);
-  --(*table)->groups;
   return {};
 }
 
@@ -280,47 +295,43 @@ void count_uses(State& state, const FlowEntryRecord& entry, int step) {
 }
 
 // The entry as packets meet it.
-FlowEntry compile(std::uint32_t table, std::uint32_t index, const FlowEntryRecord& record, const FlowGroup& group) {
+FlowEntry compile(std::uint32_t index, const FlowEntryRecord& record, const FlowGroup& group) {
   FlowEntry entry{};
   const auto flow = record.context.view();
-  entry.table = table;
+  entry.group = flow.get<FlowContext::group_id>();
   entry.index = index;
   entry.action = flow.get<FlowContext::action>();
   entry.tag = flow.get<FlowContext::flow_tag>();
   entry.counter = record.counter;
   entry.destinations = static_cast<std::uint32_t>(record.destinations.size());
   for (std::size_t i = 0; i < record.destinations.size(); ++i) entry.destination[i] = shape_of(record.destinations[i]);
-  std::memcpy(entry.mask, group.context.view().data() + Group::match_criteria::offset, kMatchBytes);
-  std::memcpy(entry.value, flow.data() + FlowContext::match_value::offset, kMatchBytes);
-  for (unsigned i = 0; i < kMatchBytes; ++i) entry.value[i] &= entry.mask[i];
+  const std::byte* mask = group.context.view().data() + Group::match_criteria::offset;
+  const std::byte* value = flow.data() + FlowContext::match_value::offset;
+  for (unsigned i = 0; i < kMatchBytes; ++i) entry.value[i] = value[i] & mask[i];
   return entry;
 }
 
-bool before(const FlowEntry& a, const FlowEntry& b) { return a.table != b.table ? a.table < b.table : a.index < b.index; }
-
-void enter(State& state, const FlowEntry& entry) {
+void enter(State& state, std::uint32_t number, const FlowEntry& entry) {
   Steering& s = state.steering();
   SharedGuard guard(s.lock, state.nic.me());
-  FlowEntry* const end = s.entries + std::min(s.entries_count, kMaxFlowEntries);
-  FlowEntry* const at = std::lower_bound(s.entries, end, entry, before);
-  if (at == end || before(entry, *at)) {
-    if (end == s.entries + kMaxFlowEntries) return;
-    std::move_backward(at, end, end + 1);
-    ++s.entries_count;
-  }
-  *at = entry;
+  *flow_entry(s, number) = entry;
+  insert_flow_entry(s, number);
 }
-void remove(State& state, std::uint32_t table, std::uint32_t index) {
+// What frames compare stays as it is.
+void change(State& state, std::uint32_t number, const FlowEntry& entry) {
   Steering& s = state.steering();
   SharedGuard guard(s.lock, state.nic.me());
-  FlowEntry* const end = s.entries + std::min(s.entries_count, kMaxFlowEntries);
-  FlowEntry wanted{};
-  wanted.table = table;
-  wanted.index = index;
-  FlowEntry* const at = std::lower_bound(s.entries, end, wanted, before);
-  if (at == end || before(wanted, *at)) return;
-  std::move(at + 1, end, at);
-  --s.entries_count;
+  FlowEntry& there = *flow_entry(s, number);
+  const std::uint32_t next = there.next;
+  there = entry;
+  there.next = next;
+}
+void remove(State& state, std::uint32_t number) {
+  {
+    SharedGuard guard(state.steering().lock, state.nic.me());
+    remove_flow_entry(state.steering(), number);
+  }
+  state.flow_entry_numbers.give_back(number);
 }
 
 // The context that an entry will have: the new one, or the old one with what the mask names.
@@ -384,16 +395,21 @@ Outcome set_entry(State& state, const Call<prm::SetFteIn, prm::SetFteOut>& call)
   const std::uint32_t level = (*table)->context.get<FlowTableContext::level>();
   auto wanted = read_lists(state, flow, lists, level, call.uid);
   if (!wanted) return refuse(wanted.error());
-  if (op == 0 && state.steering().entries_count >= kMaxFlowEntries) return refuse(Syndrome::flow_entry_none_left);
+  if (op == 0 && !state.flow_entry_numbers.any()) return refuse(Syndrome::flow_entry_none_left);
   record.destinations = std::move(wanted->destinations);
   record.counter = wanted->counter;
   count_uses(state, record, 1);
-  if (op)
+  if (op) {
     count_uses(state, old->second, -1);
-  else
-    ++group->uses;
-  enter(state, compile(number, index, record, *group));
-  entries[index] = std::move(record);
+    record.number = old->second.number;
+    change(state, record.number, compile(index, record, *group));
+    old->second = std::move(record);
+    return {};
+  }
+  ++group->uses;
+  record.number = state.flow_entry_numbers.take();
+  enter(state, record.number, compile(index, record, *group));
+  entries.emplace(index, std::move(record));
   return {};
 }
 
@@ -421,7 +437,7 @@ Outcome delete_entry(State& state, const Call<prm::DeleteFteIn, prm::DeleteFteOu
   if (!table) return refuse(table.error());
   const auto entry = (*table)->entries.find(call.in.get<In::flow_index>());
   if (entry == (*table)->entries.end()) return refuse(Syndrome::flow_entry_missing);
-  remove(state, call.in.get<In::table_id>(), entry->first);
+  remove(state, entry->second.number);
   count_uses(state, entry->second, -1);
   if (FlowGroup* group = state.flow_groups.find(entry->second.context.get<FlowContext::group_id>())) --group->uses;
   (*table)->entries.erase(entry);

@@ -155,16 +155,35 @@ struct FlowGroup : Owned {
   prm::Box<prm::CreateFlowGroupIn> context;
 };
 struct FlowEntryRecord {
+  std::uint32_t number = 0;                 // in the slice
   prm::Box<prm::FlowContext> context;
   std::vector<std::uint64_t> destinations;  // dest_format_struct as written
   std::uint32_t counter = 0;                // 0: none
 };
 struct FlowTable : Owned {
   prm::Box<prm::FlowTableContext> context;
-  std::uint32_t groups = 0;
+  std::map<std::uint32_t, std::uint32_t> groups;     // their numbers, by their first index
   std::map<std::uint32_t, FlowEntryRecord> entries;  // by flow index
 };
 struct FlowCounter : Owned {};
+
+// Numbers of entries of the slice that are free.
+class FlowEntryNumbers {
+ public:
+  // 0: all are taken.
+  std::uint32_t take() {
+    if (free_.empty()) return fresh_ < kMaxFlowEntries ? ++fresh_ : 0;
+    const std::uint32_t number = free_.back();
+    free_.pop_back();
+    return number;
+  }
+  void give_back(std::uint32_t number) { free_.push_back(number); }
+  bool any() const { return !free_.empty() || fresh_ < kMaxFlowEntries; }
+
+ private:
+  std::vector<std::uint32_t> free_;
+  std::uint32_t fresh_ = 0;
+};
 
 struct State {
   State(const Profile& p, Nic& n, Engine& e);
@@ -205,6 +224,7 @@ struct State {
   Table<TirRecord> tirs;
   Table<FlowTable> flow_tables;
   Table<FlowGroup> flow_groups;
+  FlowEntryNumbers flow_entry_numbers;
   Table<FlowCounter> flow_counters;
   Memic memic;
 };

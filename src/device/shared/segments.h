@@ -16,7 +16,7 @@
 namespace verbena::device {
 
 inline constexpr std::uint32_t kSharedMagic = 0x56524241;  // "VRBA"
-inline constexpr std::uint32_t kSharedAbi = 6;
+inline constexpr std::uint32_t kSharedAbi = 7;
 
 inline constexpr unsigned kMaxSlots = 1024;         // processes attached to one NIC at once
 inline constexpr unsigned kLogBlock = 6;            // QPNs and mkey indices are handed out in blocks of 64
@@ -163,7 +163,7 @@ inline constexpr unsigned kShaperDepth = 16;
 inline constexpr unsigned kMaxTirs = 1u << 12;
 inline constexpr unsigned kMaxRqTables = 1u << 9, kRqTableEntries = 1u << 9;
 inline constexpr unsigned kMaxFlowTables = 1u << 10, kMaxFlowEntries = 1u << 13, kMaxFlowCounters = 1u << 13;
-inline constexpr unsigned kFlowDestinations = 8, kMatchBytes = 64;
+inline constexpr unsigned kFlowDestinations = 8, kMatchBytes = 64, kFlowBuckets = 1u << 14;
 
 // A TIR. What it names are contexts of the same slice.
 struct TirContext {
@@ -187,15 +187,21 @@ struct FlowDestinationShape {
   std::uint32_t type;              // prm::FlowDestination: tir, flow_table
   std::uint32_t id;
 };
+// Groups and entries name each other by their numbers (flow_index.h).
+struct FlowGroupShape {
+  std::uint32_t next;              // the group behind it in the table; 0: none
+  std::uint32_t entries;           // how many it has
+  std::byte mask[kMatchBytes];     // of fte_match_set_lyr_2_4: what its entries compare
+};
 struct FlowEntry {
-  std::uint32_t table, index;
+  std::uint32_t group, index;
+  std::uint32_t next;              // the entry behind it in the bucket; 0: none
   std::uint32_t action;            // prm::FlowAction bits
   std::uint32_t tag;
   std::uint32_t counter;           // 0: none
   std::uint32_t destinations;
   FlowDestinationShape destination[kFlowDestinations];
-  std::byte mask[kMatchBytes];     // of fte_match_set_lyr_2_4
-  std::byte value[kMatchBytes];    // what is left of the packet's under the mask
+  std::byte value[kMatchBytes];    // what is left of the packet's headers under the mask
 };
 struct FlowCount {
   std::atomic<std::uint64_t> packets, octets;
@@ -203,11 +209,13 @@ struct FlowCount {
 struct Steering {
   SharedLock lock;                 // all below but the counts
   std::uint32_t root;              // flow table that arriving frames begin at; 0: none
-  std::uint32_t entries_count;
-  std::uint32_t miss[kMaxFlowTables];  // where a table sends what no entry matches; 0: nowhere
+  std::uint32_t first_group[kMaxFlowTables];  // of a table; 0: none
+  std::uint32_t miss[kMaxFlowTables];         // where a table sends what no entry matches; 0: nowhere
   TirContext tirs[kMaxTirs];
   RqTable rq_tables[kMaxRqTables];
-  FlowEntry entries[kMaxFlowEntries];  // ascending by table, then index
+  FlowGroupShape groups[kMaxFlowEntries];
+  std::uint32_t buckets[kFlowBuckets];  // of entries, by group and value
+  FlowEntry entries[kMaxFlowEntries];
   FlowCount counts[kMaxFlowCounters];
 };
 

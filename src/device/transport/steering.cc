@@ -1,8 +1,8 @@
 #include "device/transport/steering.h"
 
 #include <algorithm>
-#include <cstring>
 
+#include "device/shared/flow_index.h"
 #include "prm/flow.h"
 #include "prm/raw.h"
 
@@ -10,17 +10,6 @@ namespace verbena::device {
 namespace {
 
 constexpr unsigned kHops = 64;  // tables a frame passes at most: nothing goes round for ever
-
-bool matches(const FlowEntry& entry, const FrameHeaders& headers) {
-  for (unsigned i = 0; i < kMatchBytes; i += 8) {
-    std::uint64_t mask, value, have;
-    std::memcpy(&mask, entry.mask + i, 8);
-    std::memcpy(&value, entry.value + i, 8);
-    std::memcpy(&have, headers.match + i, 8);
-    if ((have & mask) != value) return false;
-  }
-  return true;
-}
 
 class Walk {
  public:
@@ -38,12 +27,7 @@ class Walk {
   // The first entry of the table that matches has the frame; if none does, the table's miss.
   void visit(std::uint32_t table) {
     for (; table != 0 && table < kMaxFlowTables && hops_ < kHops; ++hops_) {
-      const FlowEntry* const end = s_.entries + std::min(s_.entries_count, kMaxFlowEntries);
-      const FlowEntry* const first = s_.entries;
-      const FlowEntry* entry =
-          std::lower_bound(first, end, table, [](const FlowEntry& e, std::uint32_t t) { return e.table < t; });
-      while (entry != end && entry->table == table && !matches(*entry, headers_)) ++entry;
-      if (entry != end && entry->table == table) return act(*entry);
+      if (const FlowEntry* entry = find_flow_entry(s_, table, headers_.match)) return act(*entry);
       table = s_.miss[table];
     }
   }

@@ -1,4 +1,5 @@
 // Raw send queues: frames whose head lies in the WQE or not, and WQEs that are wrong.
+#include "device/shared/flow_index.h"
 #include "prm/cqe.h"
 #include "prm/flow.h"
 #include "transport_world.h"
@@ -83,9 +84,13 @@ class RawToOthers : public RawQueue {
     Qp* rq = b->qp(QpType::raw_rq, to);
     Steering& s = b->nic->slice().steering;
     s.tirs[1] = {.in_use = 1, .rq = b->nic->index_of(*rq->context)};
-    s.entries[0] = {.table = 1, .action = prm::FlowAction::fwd_dest, .destinations = 1};
+    s.entries[0] = {.group = 1, .action = prm::FlowAction::fwd_dest, .destinations = 1};
     s.entries[0].destination[0] = {static_cast<std::uint32_t>(prm::FlowDestination::tir), 1};
-    s.entries_count = s.root = 1;
+    if (!s.root) {
+      link_flow_group(s, 1, 0, 1);
+      insert_flow_entry(s, 1);
+    }
+    s.root = 1;
     b->nic->take_frames(true);
     b->engine->set_state(*rq->context, QpState::rts);
     return rq;
