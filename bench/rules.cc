@@ -1,5 +1,5 @@
-// What a flow rule costs with 10 rules alive and with many: as an entry of a table of DEVX, and as a flow of the verbs; and what a
-// frame costs, sent and received. Prints "name value" lines for bench/run.py: microseconds.
+// What a flow rule costs with 10 rules alive and with many: as an entry of a table of DEVX, and as a flow of the verbs;
+// and what a frame costs, sent and received. Prints "name value" lines for bench/run.py: microseconds.
 //
 //   bench_rules RULES
 #include <chrono>
@@ -45,16 +45,21 @@ void entries(World* w, unsigned count) {
   Command<prm::CreateFlowGroupIn, prm::CreateFlowGroupOut> group(prm::Opcode::create_flow_group);
   group.in.set<prm::CreateFlowGroupIn::table_id>(number).set<prm::CreateFlowGroupIn::end_flow_index>(8191);
   group.in.set<prm::CreateFlowGroupIn::match_criteria_enable>(1);
-  group.in.sub<prm::CreateFlowGroupIn::match_criteria>().sub<prm::FteMatchParam::outer_headers>().set<prm::FteMatchSetLyr24::smac_47_16>(~0u);
+  group.in.sub<prm::CreateFlowGroupIn::match_criteria>()
+      .sub<prm::FteMatchParam::outer_headers>()
+      .set<prm::FteMatchSetLyr24::smac_47_16>(~0u);
   mlx5dv_devx_obj* g = group.create(w->context);
   CHECK(g);
   Command<prm::SetFteIn, prm::SetFteOut> set(prm::Opcode::set_flow_table_entry);
   const auto flow = set.in.sub<prm::SetFteIn::flow_context>();
-  flow.set<prm::FlowContext::group_id>(group.out.get<prm::CreateFlowGroupOut::group_id>()).set<prm::FlowContext::action>(prm::FlowAction::drop);
+  flow.set<prm::FlowContext::group_id>(group.out.get<prm::CreateFlowGroupOut::group_id>())
+      .set<prm::FlowContext::action>(prm::FlowAction::drop);
   set.in.set<prm::SetFteIn::table_id>(number);
   const auto make = [&](std::uint32_t index) {
     set.in.set<prm::SetFteIn::flow_index>(index);
-    flow.sub<prm::FlowContext::match_value>().sub<prm::FteMatchParam::outer_headers>().set<prm::FteMatchSetLyr24::smac_47_16>(index);
+    flow.sub<prm::FlowContext::match_value>()
+        .sub<prm::FteMatchParam::outer_headers>()
+        .set<prm::FteMatchSetLyr24::smac_47_16>(index);
     mlx5dv_devx_obj* made = set.create(w->context);
     CHECK(made);
     return made;
@@ -63,7 +68,8 @@ void entries(World* w, unsigned count) {
   std::vector<mlx5dv_devx_obj*> alive;
   for (const unsigned until : {kFew, count}) {
     while (alive.size() < until) alive.push_back(make(static_cast<std::uint32_t>(alive.size() + 1)));
-    measure("entry", until == kFew ? "few" : "many", [&] { return make(0); }, drop);
+    measure(
+        "entry", until == kFew ? "few" : "many", [&] { return make(0); }, drop);
   }
   for (mlx5dv_devx_obj* o : alive) drop(o);
   drop(g);
@@ -73,7 +79,10 @@ void entries(World* w, unsigned count) {
 // Flows of the verbs, by address and UDP port, of all priorities; frames that the last one takes.
 void flows(Side& server, Side& client, unsigned count) {
   const auto make = [&](unsigned i) {
-    ibv_flow* flow = Rule(IBV_FLOW_ATTR_NORMAL, i % kPriorities).to(kServer).udp(static_cast<std::uint16_t>(2000 + i)).make(server.qp);
+    ibv_flow* flow = Rule(IBV_FLOW_ATTR_NORMAL, i % kPriorities)
+                         .to(kServer)
+                         .udp(static_cast<std::uint16_t>(2000 + i))
+                         .make(server.qp);
     CHECK(flow);
     return flow;
   };
@@ -82,10 +91,12 @@ void flows(Side& server, Side& client, unsigned count) {
   for (const unsigned until : {kFew, count}) {
     const char* load = until == kFew ? "few" : "many";
     while (alive.size() < until) alive.push_back(make(static_cast<unsigned>(alive.size())));
-    measure("flow", load, [&] { return make(count); }, drop);
+    measure(
+        "flow", load, [&] { return make(count); }, drop);
     std::vector<double> us;
     // Of the first priority in both cases: the tables before it would cost a look each.
-    const auto frame = make_frame(kServer, 1, static_cast<std::uint16_t>(2000 + (until - 1) / kPriorities * kPriorities));
+    const auto frame =
+        make_frame(kServer, 1, static_cast<std::uint16_t>(2000 + (until - 1) / kPriorities * kPriorities));
     for (unsigned i = 0; i < kSample; ++i) {
       const double start = now_us();
       CHECK(!client.send(frame));

@@ -1,11 +1,12 @@
 """Runs the cases of one pyverbs test module that have not been run yet, writing one JSON line as each begins and ends.
 
-pyverbs_driver.py TESTS_FOLDER MODULE JOURNAL: started by suite_pyverbs.py in a fresh process; when a case crashes or
-hangs the process, the journal tells which, and the next process goes on behind it.
+pyverbs_driver.py TESTS_FOLDER MODULE JOURNAL [PATTERN]: started by suite_pyverbs.py in a fresh process; when a case crashes
+or hangs the process, the journal tells which, and the next process goes on behind it. PATTERN is looked for in CLASS.CASE.
 """
 import json
 import multiprocessing
 import os
+import re
 import sys
 import time
 import unittest
@@ -64,7 +65,7 @@ def flatten(suite):
             yield item
 
 
-def main(folder, module, journal):
+def main(folder, module, journal, pattern="."):
     multiprocessing.set_start_method("fork")  # which the tests were written for; from Python 3.14 on it must be said
     sys.path.insert(0, folder)
     os.chdir(folder)
@@ -78,10 +79,11 @@ def main(folder, module, journal):
     tests = SourceFileLoader("tests", os.path.join(folder, "__init__.py")).load_module()
     del tests
     loaded = unittest.defaultTestLoader.loadTestsFromModule(sys.modules["tests." + module])
-    suite = unittest.TestSuite(test for test in flatten(loaded) if test.id() not in done)
+    wanted = (test for test in flatten(loaded) if re.search(pattern, test.id().split(module + ".", 1)[1]))
+    suite = unittest.TestSuite(test for test in wanted if test.id() not in done)
     with open(journal, "a") as stream:
         suite.run(Journal(stream))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:4])
+    main(*sys.argv[1:5])

@@ -27,10 +27,10 @@ TITLES = {
     "perftest-kernel": "perftest with our libraries on the virtual node",
     "ethernet-kernel": "perftest, raw Ethernet, with our libraries on the virtual node",
     "pyverbs-kernel": "pyverbs with our libraries on the virtual node",
+    "devx-kernel": "pyverbs, DEVX and what stands on it, with our libraries on the virtual node",
     "utils-newer": "ibverbs-utils of a newer Debian, with its libibverbs and libmlx5",
     "perftest-newer": "perftest of a newer Debian, with its libibverbs and libmlx5",
     "pyverbs-newer": "pyverbs of a newer Debian, with its libibverbs and libmlx5",
-    "devx-kernel": "pyverbs, DEVX and what stands on it, with our libraries on the virtual node",
 }
 HEAD = """# Conformance
 

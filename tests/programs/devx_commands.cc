@@ -1,5 +1,5 @@
-// Every command that a program may give the device, given through DEVX and seen in what the device then does or says. At the
-// end docs/devx.md says which commands there are: one that was not shown here is a failure.
+// Every command that a program may give the device, given through DEVX and seen in what the device then does or says.
+// At the end docs/devx.md says which commands there are: one that was not shown here is a failure.
 #include <fstream>
 #include <string>
 #include <vector>
@@ -31,10 +31,14 @@ void facts(World* w) {
   cap.in.set<prm::QueryHcaCapIn::op_mod>(1);  // general, as they are
   GENERAL(cap, w);
   const auto general = prm::ConstView<prm::CmdHcaCap>(cap.out.data() + 16);
-  CHECK(attr.max_qp == 1 << general.get<prm::CmdHcaCap::log_max_qp>() && attr.max_cq == 1 << general.get<prm::CmdHcaCap::log_max_cq>());
+  CHECK(attr.max_qp == 1 << general.get<prm::CmdHcaCap::log_max_qp>() &&
+        attr.max_cq == 1 << general.get<prm::CmdHcaCap::log_max_cq>());
   Command<prm::QueryAdapterIn, prm::QueryAdapterOut> adapter(Opcode::query_adapter);
   GENERAL(adapter, w);
-  CHECK(!std::memcmp(adapter.out.sub<prm::QueryAdapterOut::query_adapter_struct>().bytes<prm::QueryAdapterParamBlock::vsd_contd_psid>().data(), "MT_", 3));
+  CHECK(!std::memcmp(adapter.out.sub<prm::QueryAdapterOut::query_adapter_struct>()
+                         .bytes<prm::QueryAdapterParamBlock::vsd_contd_psid>()
+                         .data(),
+                     "MT_", 3));
   Command<prm::QueryIssiIn, prm::QueryIssiOut> issi(Opcode::query_issi);
   GENERAL(issi, w);
   CHECK(issi.out.get<prm::QueryIssiOut::current_issi>() == 1);
@@ -50,20 +54,23 @@ void facts(World* w) {
   const auto mac = nvc.sub<prm::NicVportContext::permanent_address>();
   // The link-local address is made of the MAC.
   CHECK(nvc.get<prm::NicVportContext::roce_en>() == 1);
-  CHECK((mac.get<prm::MacAddressLayout::mac_addr_31_0>() & 0xffffff) == (prm::load_be32(reinterpret_cast<std::byte*>(w->gid.raw) + 12) & 0xffffff));
+  CHECK((mac.get<prm::MacAddressLayout::mac_addr_31_0>() & 0xffffff) ==
+        (prm::load_be32(reinterpret_cast<std::byte*>(w->gid.raw) + 12) & 0xffffff));
   Command<prm::QueryHcaVportContextIn, prm::QueryHcaVportContextOut> hca(Opcode::query_hca_vport_context);
   hca.in.set<prm::QueryHcaVportContextIn::port_num>(1);
   GENERAL(hca, w);
   CHECK(hca.out.sub<prm::QueryHcaVportContextOut::hca_vport_context>().get<prm::HcaVportContext::node_guid>() ==
         be64toh(ibv_get_device_guid(w->context->device)));
   Command<prm::QueryRoceAddressIn, prm::QueryRoceAddressOut> address(Opcode::query_roce_address);
-  address.in.set<prm::QueryRoceAddressIn::roce_address_index>(static_cast<std::uint32_t>(w->gid_index)).set<prm::QueryRoceAddressIn::vhca_port_num>(1);
+  address.in.set<prm::QueryRoceAddressIn::roce_address_index>(static_cast<std::uint32_t>(w->gid_index))
+      .set<prm::QueryRoceAddressIn::vhca_port_num>(1);
   GENERAL(address, w);
   CHECK(!std::memcmp(address.out.sub<prm::QueryRoceAddressOut::roce_address>().data(), w->gid.raw, 16));
   Command<prm::QueryLagIn, prm::QueryLagOut> lag(Opcode::query_lag);
   GENERAL(lag, w);
   const auto lagc = lag.out.sub<prm::QueryLagOut::ctx>();
-  CHECK(lagc.get<prm::Lagc::lag_state>() == 1 && lagc.get<prm::Lagc::tx_remap_affinity_1>() == 1 && lagc.get<prm::Lagc::tx_remap_affinity_2>() == 2);
+  CHECK(lagc.get<prm::Lagc::lag_state>() == 1 && lagc.get<prm::Lagc::tx_remap_affinity_1>() == 1 &&
+        lagc.get<prm::Lagc::tx_remap_affinity_2>() == 2);
 }
 
 std::uint64_t octets_sent(World* w) {
@@ -166,8 +173,11 @@ void groups(World* w, Memory& m) {
   const auto send = [&] {
     a.post(prm::WqeOpcode::send, data, 16, [&](std::byte* at) {
       prm::View<prm::UdAdrsVector> av(at);
-      av.set<prm::UdAdrsVector::qkey>(0x1234).set<prm::UdAdrsVector::ext>(1).set<prm::UdAdrsVector::destination_qp_dct>(0xffffff);
-      av.set<prm::UdAdrsVector::grh>(1).set<prm::UdAdrsVector::src_addr_index>(static_cast<std::uint32_t>(w->gid_index)).set<prm::UdAdrsVector::hop_limit>(1);
+      av.set<prm::UdAdrsVector::qkey>(0x1234).set<prm::UdAdrsVector::ext>(1).set<prm::UdAdrsVector::destination_qp_dct>(
+          0xffffff);
+      av.set<prm::UdAdrsVector::grh>(1)
+          .set<prm::UdAdrsVector::src_addr_index>(static_cast<std::uint32_t>(w->gid_index))
+          .set<prm::UdAdrsVector::hop_limit>(1);
       std::memcpy(av.bytes<prm::UdAdrsVector::rgid_rip>().data(), group.raw, 16);
       return 3u;
     });
@@ -211,7 +221,8 @@ struct Channel {
   // The next event is of this type and names that queue.
   void expect(prm::EventType type, std::uint64_t cookie, std::uint32_t number) const {
     Event event{};
-    CHECK(readable(3000) && mlx5dv_devx_get_event(fd, reinterpret_cast<mlx5dv_devx_async_event_hdr*>(&event), sizeof event) == sizeof event);
+    CHECK(readable(3000) && mlx5dv_devx_get_event(fd, reinterpret_cast<mlx5dv_devx_async_event_hdr*>(&event),
+                                                  sizeof event) == sizeof event);
     const prm::ConstView<prm::Eqe> eqe(event.eqe);
     CHECK(event.cookie == cookie && eqe.get<prm::Eqe::event_type>() == type);
     CHECK(eqe.sub<prm::Eqe::event_data>().sub<prm::EventAuto::qp_events>().get<prm::QpEvents::qpn_rqn_sqn>() == number);
@@ -225,18 +236,21 @@ void pools(World* w, Memory& m) {
   for (Pool* p : {&pool, &idle}) {
     Command<prm::CreateRmpIn, prm::CreateRmpOut> create(Opcode::create_rmp);
     create.in.sub<prm::CreateRmpIn::ctx>().set<prm::Rmpc::state>(prm::RmpState::rdy);
-    m.fill_wq(create.in.sub<prm::CreateRmpIn::ctx>().sub<prm::Rmpc::wq>(), prm::WqType::linked_list, 6, Pool::kLog, p->ring, p->record);
+    m.fill_wq(create.in.sub<prm::CreateRmpIn::ctx>().sub<prm::Rmpc::wq>(), prm::WqType::linked_list, 6, Pool::kLog,
+              p->ring, p->record);
     p->object = made<prm::CreateRmpOut::rmpn>(w, create, Opcode::destroy_rmp);
   }
   QueuePair a(m, cq, QpServiceType::rc, [](auto) {});
   QueuePair b(m, other, QpServiceType::rc, [&](auto qpc) {
-    qpc.template set<prm::Qpc::rq_type>(prm::RqType::srq_rmp_xrq).template set<prm::Qpc::srqn_rmpn_xrqn>(pool.object.number);
+    qpc.template set<prm::Qpc::rq_type>(prm::RqType::srq_rmp_xrq)
+        .template set<prm::Qpc::srqn_rmpn_xrqn>(pool.object.number);
   });
   for (QueuePair* q : {&a, &b}) q->to_init();
   a.connect(b.object.number);
   b.connect(a.object.number);
   const std::size_t data = m.take(128);
-  const Channel channel(w, pool.object.handle, prm::EventType::srq_rq_limit, 21), quiet(w, idle.object.handle, prm::EventType::srq_rq_limit, 22);
+  const Channel channel(w, pool.object.handle, prm::EventType::srq_rq_limit, 21),
+      quiet(w, idle.object.handle, prm::EventType::srq_rq_limit, 22);
   for (unsigned i = 0; i < 4; ++i) pool.receive(data + 64, 64);
   const auto set_limit = [&](const Object& of, std::uint32_t limit) {
     using In = prm::ModifyRmpIn;
@@ -270,11 +284,19 @@ void xrc(World* w, Memory& m) {
   Pool srq(m);
   using In = prm::CreateXrcSrqIn;
   Command<In, prm::CreateXrcSrqOut> create(Opcode::create_xrc_srq);
-  create.in.set<In::xrc_srq_umem_id>(m.umem->umem_id).set<In::xrc_srq_umem_valid>(1).set<In::xrc_srq_umem_offset>(srq.ring);
+  create.in.set<In::xrc_srq_umem_id>(m.umem->umem_id)
+      .set<In::xrc_srq_umem_valid>(1)
+      .set<In::xrc_srq_umem_offset>(srq.ring);
   const auto context = create.in.sub<In::xrc_srq_context_entry>();
-  context.set<prm::XrcSrqc::xrcd>(domain.number).set<prm::XrcSrqc::cqn>(received.object.number).set<prm::XrcSrqc::pd>(m.pd.number);
-  context.set<prm::XrcSrqc::log_rq_stride>(2).set<prm::XrcSrqc::log_xrc_srq_size>(Pool::kLog).set<prm::XrcSrqc::user_index>(0x321);
-  context.set<prm::XrcSrqc::dbr_umem_id>(m.umem->umem_id).set<prm::XrcSrqc::dbr_umem_valid>(1).set<prm::XrcSrqc::dbr_addr>(srq.record);
+  context.set<prm::XrcSrqc::xrcd>(domain.number)
+      .set<prm::XrcSrqc::cqn>(received.object.number)
+      .set<prm::XrcSrqc::pd>(m.pd.number);
+  context.set<prm::XrcSrqc::log_rq_stride>(2)
+      .set<prm::XrcSrqc::log_xrc_srq_size>(Pool::kLog)
+      .set<prm::XrcSrqc::user_index>(0x321);
+  context.set<prm::XrcSrqc::dbr_umem_id>(m.umem->umem_id)
+      .set<prm::XrcSrqc::dbr_umem_valid>(1)
+      .set<prm::XrcSrqc::dbr_addr>(srq.record);
   srq.object = made<prm::CreateXrcSrqOut::xrc_srqn>(w, create, Opcode::destroy_xrc_srq);
   const auto both_halves = [&](auto qpc) {
     qpc.template set<prm::Qpc::rq_type>(prm::RqType::zero_size).template set<prm::Qpc::xrcd>(domain.number);
@@ -287,7 +309,9 @@ void xrc(World* w, Memory& m) {
   const Channel channel(w, srq.object.handle, prm::EventType::srq_rq_limit, 31);
   for (unsigned i = 0; i < 2; ++i) srq.receive(data + 64, 64);
   Command<prm::ArmXrcSrqIn, prm::ArmXrcSrqOut> arm(Opcode::arm_xrc_srq);
-  arm.in.set<prm::ArmXrcSrqIn::op_mod>(1).set<prm::ArmXrcSrqIn::xrc_srqn>(srq.object.number).set<prm::ArmXrcSrqIn::lwm>(2);
+  arm.in.set<prm::ArmXrcSrqIn::op_mod>(1)
+      .set<prm::ArmXrcSrqIn::xrc_srqn>(srq.object.number)
+      .set<prm::ArmXrcSrqIn::lwm>(2);
   MODIFY(arm, srq.object);
   CHECK(!channel.readable(0));
   std::memset(m.base + data, 0x6b, 16);
@@ -331,12 +355,18 @@ void scheduling(World* w) {
   constexpr unsigned kNic = 3;
   Command<Create, prm::CreateSchedulingElementOut> create(Opcode::create_scheduling_element);
   create.in.set<Create::scheduling_hierarchy>(kNic);
-  const Object root = made<prm::CreateSchedulingElementOut::scheduling_element_id>(w, create, Opcode::destroy_scheduling_element);
-  create.in.sub<Create::scheduling_context>().set<Context::parent_element_id>(root.number).set<Context::max_average_bw>(10);
-  const Object node = made<prm::CreateSchedulingElementOut::scheduling_element_id>(w, create, Opcode::destroy_scheduling_element);
+  const Object root =
+      made<prm::CreateSchedulingElementOut::scheduling_element_id>(w, create, Opcode::destroy_scheduling_element);
+  create.in.sub<Create::scheduling_context>()
+      .set<Context::parent_element_id>(root.number)
+      .set<Context::max_average_bw>(10);
+  const Object node =
+      made<prm::CreateSchedulingElementOut::scheduling_element_id>(w, create, Opcode::destroy_scheduling_element);
   using Modify = prm::ModifySchedulingElementIn;
   Command<Modify, prm::ModifySchedulingElementOut> modify(Opcode::modify_scheduling_element);
-  modify.in.set<Modify::scheduling_hierarchy>(kNic).set<Modify::scheduling_element_id>(node.number).set<Modify::modify_bitmask>(prm::SchedulingSelect::max_average_bw);
+  modify.in.set<Modify::scheduling_hierarchy>(kNic)
+      .set<Modify::scheduling_element_id>(node.number)
+      .set<Modify::modify_bitmask>(prm::SchedulingSelect::max_average_bw);
   modify.in.sub<Modify::scheduling_context>().set<Context::max_average_bw>(25);
   MODIFY(modify, node);
   using Query = prm::QuerySchedulingElementIn;
@@ -351,21 +381,32 @@ void scheduling(World* w) {
   prm::Box<prm::GeneralObjOutCmdHdr, Element::size> answer;
   const prm::View<Element> body(request.data() + Head::size);
   const auto head = [&](Opcode opcode, std::uint32_t id) {
-    request.set<Head::opcode>(static_cast<std::uint16_t>(opcode)).set<Head::obj_type>(prm::GeneralObjectType::scheduling_element).set<Head::obj_id>(id);
+    request.set<Head::opcode>(static_cast<std::uint16_t>(opcode))
+        .set<Head::obj_type>(prm::GeneralObjectType::scheduling_element)
+        .set<Head::obj_id>(id);
   };
   head(Opcode::create_general_object, 0);
-  body.set<Element::scheduling_hierarchy>(kNic).sub<Element::sched_context>().set<Context::parent_element_id>(root.number).set<Context::max_average_bw>(5);
-  mlx5dv_devx_obj* object = mlx5dv_devx_obj_create(w->context, request.data(), request.size(), answer.data(), answer.size());
+  body.set<Element::scheduling_hierarchy>(kNic)
+      .sub<Element::sched_context>()
+      .set<Context::parent_element_id>(root.number)
+      .set<Context::max_average_bw>(5);
+  mlx5dv_devx_obj* object =
+      mlx5dv_devx_obj_create(w->context, request.data(), request.size(), answer.data(), answer.size());
   CHECK(object);
   const std::uint32_t id = std::as_const(answer).get<prm::GeneralObjOutCmdHdr::obj_id>();
   head(Opcode::modify_general_object, id);
-  body.set<Element::modify_field_select>(prm::SchedulingSelect::max_average_bw).sub<Element::sched_context>().set<Context::max_average_bw>(6);
+  body.set<Element::modify_field_select>(prm::SchedulingSelect::max_average_bw)
+      .sub<Element::sched_context>()
+      .set<Context::max_average_bw>(6);
   CHECK(!mlx5dv_devx_obj_modify(object, request.data(), request.size(), answer.data(), answer.size()));
   head(Opcode::query_general_object, id);
   CHECK(!mlx5dv_devx_obj_query(object, request.data(), Head::size, answer.data(), answer.size()));
-  CHECK(prm::ConstView<Element>(answer.data() + Head::size).sub<Element::sched_context>().get<Context::max_average_bw>() == 6);
+  CHECK(prm::ConstView<Element>(answer.data() + Head::size)
+            .sub<Element::sched_context>()
+            .get<Context::max_average_bw>() == 6);
   CHECK(!mlx5dv_devx_obj_destroy(object));
-  for (const Opcode opcode : {Opcode::create_general_object, Opcode::modify_general_object, Opcode::query_general_object, Opcode::destroy_general_object})
+  for (const Opcode opcode : {Opcode::create_general_object, Opcode::modify_general_object,
+                              Opcode::query_general_object, Opcode::destroy_general_object})
     accepted.insert(static_cast<unsigned>(opcode));
 }
 
@@ -379,9 +420,11 @@ void nothing_is_missing() {
     unsigned opcode = 0;
     if (std::sscanf(line.c_str(), "| `%63[^`]` | %x | %63[^|] | %63[^|] |", name, &opcode, door, device) != 4) continue;
     const std::string text = name;
-    const bool undoes = text.starts_with("DESTROY_") || text.starts_with("DEALLOC_") || text.starts_with("DELETE_") || text.starts_with("DETACH_");
+    const bool undoes = text.starts_with("DESTROY_") || text.starts_with("DEALLOC_") || text.starts_with("DELETE_") ||
+                        text.starts_with("DETACH_");
     // What has no door is the driver's, except for what undoes an object.
-    const bool drivers = door[0] == '-' && (!undoes || text.ends_with("_UAR") || text.ends_with("_UMEM") || text.ends_with("_EQ"));
+    const bool drivers =
+        door[0] == '-' && (!undoes || text.ends_with("_UAR") || text.ends_with("_UMEM") || text.ends_with("_EQ"));
     if (std::strncmp(device, "yes", 3) || drivers) continue;
     ++there;
     bool elsewhere = false;

@@ -40,7 +40,9 @@ struct Frames {
   void make_receiver(unsigned i) {
     Command<prm::CreateRqIn, prm::CreateRqOut> create(prm::Opcode::create_rq);
     const auto rqc = create.in.sub<prm::CreateRqIn::ctx>();
-    rqc.set<prm::Rqc::cqn>(in.object.number).set<prm::Rqc::user_index>(0x50 + i).set<prm::Rqc::ts_format>(prm::TimestampFormat::standard);
+    rqc.set<prm::Rqc::cqn>(in.object.number)
+        .set<prm::Rqc::user_index>(0x50 + i)
+        .set<prm::Rqc::ts_format>(prm::TimestampFormat::standard);
     m.fill_wq(rqc.sub<prm::Rqc::wq>(), prm::WqType::cyclic, 4, kLogRq, rq_ring[i], rq_record[i]);
     rq[i] = made<prm::CreateRqOut::rqn>(w, create, prm::Opcode::destroy_rq);
     Command<prm::ModifyRqIn, prm::ModifyRqOut> ready(prm::Opcode::modify_rq);
@@ -54,7 +56,9 @@ struct Frames {
   }
   Object make_table(unsigned level) {
     Command<prm::CreateFlowTableIn, prm::CreateFlowTableOut> create(prm::Opcode::create_flow_table);
-    create.in.sub<prm::CreateFlowTableIn::flow_table_context>().set<prm::FlowTableContext::log_size>(4).set<prm::FlowTableContext::level>(level);
+    create.in.sub<prm::CreateFlowTableIn::flow_table_context>()
+        .set<prm::FlowTableContext::log_size>(4)
+        .set<prm::FlowTableContext::level>(level);
     return made<prm::CreateFlowTableOut::table_id>(w, create, prm::Opcode::destroy_flow_table);
   }
   // Matches by the type of Ethernet frames, or takes all.
@@ -62,7 +66,10 @@ struct Frames {
     using In = prm::CreateFlowGroupIn;
     Command<In, prm::CreateFlowGroupOut> create(prm::Opcode::create_flow_group);
     create.in.set<In::table_id>(of.number).set<In::end_flow_index>(7).set<In::match_criteria_enable>(by_type);
-    if (by_type) create.in.sub<In::match_criteria>().sub<prm::FteMatchParam::outer_headers>().set<prm::FteMatchSetLyr24::ethertype>(0xffff);
+    if (by_type)
+      create.in.sub<In::match_criteria>()
+          .sub<prm::FteMatchParam::outer_headers>()
+          .set<prm::FteMatchSetLyr24::ethertype>(0xffff);
     return made<prm::CreateFlowGroupOut::group_id>(w, create, prm::Opcode::destroy_flow_group);
   }
   Object make_entry(const Object& of, const Object& in_group, bool counts) {
@@ -71,11 +78,14 @@ struct Frames {
     set.in.set<prm::SetFteIn::table_id>(of.number).set<prm::SetFteIn::flow_index>(3);
     const auto flow = set.in.sub<prm::SetFteIn::flow_context>();
     flow.set<C::group_id>(in_group.number).set<C::destination_list_size>(1).set<C::flow_tag>(counts ? 0x77 : 0x88);
-    flow.set<C::action>(counts ? prm::FlowAction::fwd_dest | prm::FlowAction::count : prm::FlowAction::fwd_dest).set<C::flow_counter_list_size>(counts);
-    if (counts) flow.sub<C::match_value>().sub<prm::FteMatchParam::outer_headers>().set<prm::FteMatchSetLyr24::ethertype>(0x88b5);
+    flow.set<C::action>(counts ? prm::FlowAction::fwd_dest | prm::FlowAction::count : prm::FlowAction::fwd_dest)
+        .set<C::flow_counter_list_size>(counts);
+    if (counts)
+      flow.sub<C::match_value>().sub<prm::FteMatchParam::outer_headers>().set<prm::FteMatchSetLyr24::ethertype>(0x88b5);
     std::byte tail[16]{};
-    prm::View<prm::DestFormatStruct>(tail).set<prm::DestFormatStruct::destination_type>(static_cast<unsigned>(prm::FlowDestination::tir)).set<
-        prm::DestFormatStruct::destination_id>(tir.number);
+    prm::View<prm::DestFormatStruct>(tail)
+        .set<prm::DestFormatStruct::destination_type>(static_cast<unsigned>(prm::FlowDestination::tir))
+        .set<prm::DestFormatStruct::destination_id>(tir.number);
     prm::store_be32(tail + 8, counter.number);
     return made_with(w, set, std::span(tail).first(counts ? 16 : 8), prm::Opcode::delete_flow_table_entry);
   }
@@ -88,7 +98,9 @@ struct Frames {
     rqt = made_with(w, create, one, prm::Opcode::destroy_rqt);
     Command<prm::CreateTirIn, prm::CreateTirOut> make(prm::Opcode::create_tir);
     const auto tirc = make.in.sub<prm::CreateTirIn::ctx>();
-    tirc.set<prm::Tirc::disp_type>(prm::TirDispType::indirect).set<prm::Tirc::indirect_table>(rqt.number).set<prm::Tirc::transport_domain>(domain.number);
+    tirc.set<prm::Tirc::disp_type>(prm::TirDispType::indirect)
+        .set<prm::Tirc::indirect_table>(rqt.number)
+        .set<prm::Tirc::transport_domain>(domain.number);
     tirc.set<prm::Tirc::rx_hash_fn>(prm::RxHashFn::inverted_xor8);
     tir = made<prm::CreateTirOut::tirn>(w, make, prm::Opcode::destroy_tir);
     Command<prm::AllocFlowCounterIn, prm::AllocFlowCounterOut> alloc(prm::Opcode::alloc_flow_counter);
@@ -101,18 +113,35 @@ struct Frames {
     rest_entry = make_entry(next, rest, false);
   }
   ~Frames() {  // what others stand on goes last
-    for (Object* o : {&entry, &rest_entry, &group, &rest, &table, &next, &counter, &tir, &rqt, &rq[0], &rq[1], &sq, &tis, &domain}) o->drop();
+    for (Object* o :
+         {&entry, &rest_entry, &group, &rest, &table, &next, &counter, &tir, &rqt, &rq[0], &rq[1], &sq, &tis, &domain})
+      o->drop();
   }
   Frames(const Frames&) = delete;
   Frames& operator=(const Frames&) = delete;
 
   void send(unsigned type) {
-    const unsigned char head[14] = {2, 0xbb, 0, 0, 0, 9, 2, 0xbb, 0, 0, 0, 1, static_cast<unsigned char>(type >> 8), static_cast<unsigned char>(type)};
+    const unsigned char head[14] = {2,
+                                    0xbb,
+                                    0,
+                                    0,
+                                    0,
+                                    9,
+                                    2,
+                                    0xbb,
+                                    0,
+                                    0,
+                                    0,
+                                    1,
+                                    static_cast<unsigned char>(type >> 8),
+                                    static_cast<unsigned char>(type)};
     std::memcpy(m.base + data, head, sizeof head);
     std::byte* wqe = m.at(sq_ring + (pi & ((1u << kLogSq) - 1)) * 64);
     std::memset(wqe, 0, 64);
     prm::View<prm::CtrlSeg> ctrl(wqe);
-    ctrl.set<prm::CtrlSeg::wqe_index>(pi).set<prm::CtrlSeg::opcode>(prm::WqeOpcode::send).set<prm::CtrlSeg::qpn>(sq.number);
+    ctrl.set<prm::CtrlSeg::wqe_index>(pi)
+        .set<prm::CtrlSeg::opcode>(prm::WqeOpcode::send)
+        .set<prm::CtrlSeg::qpn>(sq.number);
     ctrl.set<prm::CtrlSeg::ds>(3).set<prm::CtrlSeg::ce>(prm::WqeCompletion::always);
     m.fill_data(wqe + 32, data, kBytes);
     store_be32(m.base + sq_record + 4, ++pi);
@@ -125,7 +154,9 @@ struct Frames {
     CHECK(cqe.get<prm::Cqe64::opcode>() == prm::CqeOpcode::resp_send && cqe.get<prm::Cqe64::byte_cnt>() == kBytes);
     CHECK(cqe.get<prm::Cqe64::srqn_uidx>() == 0x50 + queue && cqe.get<prm::Cqe64::qpn>() == tag);
   }
-  void nothing_arrives() { CHECK(!soon([&] { return in.ready(); }, 20)); }
+  void nothing_arrives() {
+    CHECK(!soon([&] { return in.ready(); }, 20));
+  }
 };
 
 inline void read_back(Frames& f) {
@@ -173,16 +204,23 @@ inline void changes(Frames& f) {
   prm::Box<prm::QueryRqtOut, 4> listed;
   CHECK(!mlx5dv_devx_obj_query(f.rqt.handle, query.in.data(), query.in.size(), listed.data(), listed.size()));
   accepted.insert(static_cast<unsigned>(prm::Opcode::query_rqt));
-  CHECK(std::as_const(listed).view().sub<prm::QueryRqtOut::rqt_context>().at<prm::Rqtc::rq_num>(0).get<prm::RqNum::rq_num>() == f.rq[1].number);
+  CHECK(std::as_const(listed)
+            .view()
+            .sub<prm::QueryRqtOut::rqt_context>()
+            .at<prm::Rqtc::rq_num>(0)
+            .get<prm::RqNum::rq_num>() == f.rq[1].number);
   // What the first table misses goes on to the second.
   Command<prm::ModifyFlowTableIn, prm::ModifyFlowTableOut> miss(prm::Opcode::modify_flow_table);
-  miss.in.set<prm::ModifyFlowTableIn::table_id>(f.table.number).set<prm::ModifyFlowTableIn::modify_field_select>(prm::kFlowTableModifyMiss);
+  miss.in.set<prm::ModifyFlowTableIn::table_id>(f.table.number)
+      .set<prm::ModifyFlowTableIn::modify_field_select>(prm::kFlowTableModifyMiss);
   const auto context = miss.in.sub<prm::ModifyFlowTableIn::flow_table_context>();
-  context.set<prm::FlowTableContext::table_miss_action>(prm::FlowMissAction::forward).set<prm::FlowTableContext::table_miss_id>(f.next.number);
+  context.set<prm::FlowTableContext::table_miss_action>(prm::FlowMissAction::forward)
+      .set<prm::FlowTableContext::table_miss_id>(f.next.number);
   MODIFY(miss, f.table);
   f.send(0x88b6);
   f.arrives(1, 0x88);
-  context.set<prm::FlowTableContext::table_miss_action>(prm::FlowMissAction::default_).set<prm::FlowTableContext::table_miss_id>(0);
+  context.set<prm::FlowTableContext::table_miss_action>(prm::FlowMissAction::default_)
+      .set<prm::FlowTableContext::table_miss_id>(0);
   MODIFY(miss, f.table);
   f.send(0x88b6);
   f.nothing_arrives();
@@ -235,11 +273,14 @@ inline void frames(World* w, Memory& m) {
   f.send(0x88b6);
   f.nothing_arrives();
   prm::Box<prm::QueryFlowCounterIn> ask;
-  ask.set<prm::QueryFlowCounterIn::opcode>(prm::Opcode::query_flow_counter).set<prm::QueryFlowCounterIn::flow_counter_id>(f.counter.number);
+  ask.set<prm::QueryFlowCounterIn::opcode>(prm::Opcode::query_flow_counter)
+      .set<prm::QueryFlowCounterIn::flow_counter_id>(f.counter.number);
   prm::Box<prm::QueryFlowCounterOut, prm::TrafficCounter::size> told;
   CHECK(!mlx5dv_devx_obj_query(f.counter.handle, ask.data(), ask.size(), told.data(), told.size()));
   accepted.insert(static_cast<unsigned>(prm::Opcode::query_flow_counter));
-  CHECK(std::as_const(told).view().at<prm::QueryFlowCounterOut::flow_statistics>(0).get<prm::TrafficCounter::octets>() == Frames::kBytes);
+  CHECK(
+      std::as_const(told).view().at<prm::QueryFlowCounterOut::flow_statistics>(0).get<prm::TrafficCounter::octets>() ==
+      Frames::kBytes);
   read_back(f);
   changes(f);
   CHECK(!ibv_destroy_flow(flow) && !mlx5dv_destroy_flow_matcher(matcher));

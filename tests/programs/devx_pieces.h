@@ -1,5 +1,5 @@
-// Objects of DEVX one by one: memory under a key that the program made, queues of every kind in it, and an account of which
-// commands the device has accepted.
+// Objects of DEVX one by one: memory under a key that the program made, queues of every kind in it, and an account of
+// which commands the device has accepted.
 #pragma once
 
 #include <poll.h>
@@ -18,7 +18,9 @@ inline std::set<unsigned> accepted;  // opcodes
 
 template <class In, class Out>
 bool note(Command<In, Out>& command, int error) {
-  if (error) std::fprintf(stderr, "opcode %#x: error %d, syndrome %#x\n", prm::load_be32(command.in.data()) >> 16, error, command.syndrome());
+  if (error)
+    std::fprintf(stderr, "opcode %#x: error %d, syndrome %#x\n", prm::load_be32(command.in.data()) >> 16, error,
+                 command.syndrome());
   if (!error) accepted.insert(prm::load_be32(command.in.data()) >> 16);
   return !error;
 }
@@ -57,7 +59,8 @@ template <class In, class Out>
 Object made_with(World* w, Command<In, Out>& command, std::span<const std::byte> tail, prm::Opcode undo) {
   std::vector<std::byte> whole(command.in.span().begin(), command.in.span().end());
   whole.insert(whole.end(), tail.begin(), tail.end());
-  mlx5dv_devx_obj* object = mlx5dv_devx_obj_create(w->context, whole.data(), whole.size(), command.out.data(), command.out.span().size());
+  mlx5dv_devx_obj* object =
+      mlx5dv_devx_obj_create(w->context, whole.data(), whole.size(), command.out.data(), command.out.span().size());
   CHECK(note(command, object ? 0 : errno));
   return {object, prm::load_be32(command.out.data() + 8) & 0xffffff, undo};
 }
@@ -125,11 +128,18 @@ struct Memory {
     seg.set<prm::DataSeg::addr>(reinterpret_cast<std::uintptr_t>(base) + offset);
   }
   template <class Wq>
-  void fill_wq(const Wq& wq, prm::WqType type, unsigned log_stride, unsigned log_size, std::size_t ring, std::size_t record) const {
-    wq.template set<prm::Wq::wq_type>(type).template set<prm::Wq::log_wq_stride>(log_stride).template set<prm::Wq::log_wq_sz>(log_size);
+  void fill_wq(const Wq& wq, prm::WqType type, unsigned log_stride, unsigned log_size, std::size_t ring,
+               std::size_t record) const {
+    wq.template set<prm::Wq::wq_type>(type)
+        .template set<prm::Wq::log_wq_stride>(log_stride)
+        .template set<prm::Wq::log_wq_sz>(log_size);
     wq.template set<prm::Wq::pd>(pd.number).template set<prm::Wq::uar_page>(uar->page_id);
-    wq.template set<prm::Wq::wq_umem_id>(umem->umem_id).template set<prm::Wq::wq_umem_valid>(1).template set<prm::Wq::wq_umem_offset>(ring);
-    wq.template set<prm::Wq::dbr_umem_id>(umem->umem_id).template set<prm::Wq::dbr_umem_valid>(1).template set<prm::Wq::dbr_addr>(record);
+    wq.template set<prm::Wq::wq_umem_id>(umem->umem_id)
+        .template set<prm::Wq::wq_umem_valid>(1)
+        .template set<prm::Wq::wq_umem_offset>(ring);
+    wq.template set<prm::Wq::dbr_umem_id>(umem->umem_id)
+        .template set<prm::Wq::dbr_umem_valid>(1)
+        .template set<prm::Wq::dbr_addr>(record);
   }
 };
 
@@ -144,13 +154,17 @@ struct CompletionQueue {
     create.in.set<prm::CreateCqIn::cq_umem_id>(m.umem->umem_id).set<prm::CreateCqIn::cq_umem_valid>(1);
     create.in.set<prm::CreateCqIn::cq_umem_offset>(ring);
     const auto cqc = create.in.sub<prm::CreateCqIn::cq_context>();
-    cqc.set<prm::Cqc::log_cq_size>(kLog).set<prm::Cqc::uar_page>(m.uar->page_id).set<prm::Cqc::c_eqn_or_apu_element>(m.eqn);
+    cqc.set<prm::Cqc::log_cq_size>(kLog)
+        .set<prm::Cqc::uar_page>(m.uar->page_id)
+        .set<prm::Cqc::c_eqn_or_apu_element>(m.eqn);
     cqc.set<prm::Cqc::dbr_umem_id>(m.umem->umem_id).set<prm::Cqc::dbr_umem_valid>(1).set<prm::Cqc::dbr_addr>(record);
-    for (unsigned i = 0; i < 1u << kLog; ++i) m.at(ring)[i * 64 + 63] = static_cast<std::byte>(MLX5_CQE_INVALID << 4 | 1);
+    for (unsigned i = 0; i < 1u << kLog; ++i)
+      m.at(ring)[i * 64 + 63] = static_cast<std::byte>(MLX5_CQE_INVALID << 4 | 1);
     object = made<prm::CreateCqOut::cqn>(m.w, create, prm::Opcode::destroy_cq);
   }
   bool ready() const {
-    const auto own = __atomic_load_n(reinterpret_cast<const std::uint8_t*>(m.at(ring + (ci & ((1u << kLog) - 1)) * 64)) + 63, __ATOMIC_ACQUIRE);
+    const auto own = __atomic_load_n(
+        reinterpret_cast<const std::uint8_t*>(m.at(ring + (ci & ((1u << kLog) - 1)) * 64)) + 63, __ATOMIC_ACQUIRE);
     return own >> 4 != MLX5_CQE_INVALID && (own & 1) == (ci >> kLog & 1);
   }
   prm::ConstView<prm::Cqe64> next(double ms = 3000) {
@@ -192,10 +206,18 @@ struct QueuePair {
       : m(memory), rq(m.take((16u << kLog) + (64u << kLog))), sq(rq + (16u << kLog)), record(m.take(64)) {
     using Q = prm::Qpc;
     CreateQp create(prm::Opcode::create_qp);
-    create.in.set<prm::CreateQpIn::wq_umem_id>(m.umem->umem_id).set<prm::CreateQpIn::wq_umem_valid>(1).set<prm::CreateQpIn::wq_umem_offset>(rq);
+    create.in.set<prm::CreateQpIn::wq_umem_id>(m.umem->umem_id)
+        .set<prm::CreateQpIn::wq_umem_valid>(1)
+        .set<prm::CreateQpIn::wq_umem_offset>(rq);
     const auto qpc = create.in.sub<prm::CreateQpIn::qpc>();
-    qpc.set<Q::st>(service).set<Q::pm_state>(prm::PathMigrationState::migrated).set<Q::pd>(m.pd.number).set<Q::uar_page>(m.uar->page_id);
-    qpc.set<Q::cqn_snd>(cq.object.number).set<Q::cqn_rcv>(cq.object.number).set<Q::log_rq_size>(kLog).set<Q::log_sq_size>(kLog);
+    qpc.set<Q::st>(service)
+        .set<Q::pm_state>(prm::PathMigrationState::migrated)
+        .set<Q::pd>(m.pd.number)
+        .set<Q::uar_page>(m.uar->page_id);
+    qpc.set<Q::cqn_snd>(cq.object.number)
+        .set<Q::cqn_rcv>(cq.object.number)
+        .set<Q::log_rq_size>(kLog)
+        .set<Q::log_sq_size>(kLog);
     qpc.set<Q::ts_format>(prm::TimestampFormat::standard);
     qpc.set<Q::dbr_umem_id>(m.umem->umem_id).set<Q::dbr_umem_valid>(1).set<Q::dbr_addr>(record);
     fill(qpc);
@@ -213,14 +235,21 @@ struct QueuePair {
     MODIFY(step, object);
   }
   void to_init(std::uint32_t counters = 0) {
-    go(prm::Opcode::rst2init_qp, 0, [&](auto qpc) { qpc.template set<prm::Qpc::rwe>(1).template set<prm::Qpc::counter_set_id>(counters).template set<prm::Qpc::q_key>(0x1234); });
+    go(prm::Opcode::rst2init_qp, 0, [&](auto qpc) {
+      qpc.template set<prm::Qpc::rwe>(1).template set<prm::Qpc::counter_set_id>(counters).template set<prm::Qpc::q_key>(
+          0x1234);
+    });
   }
   void connect(std::uint32_t peer) {
     using Q = prm::Qpc;
     go(prm::Opcode::init2rtr_qp, 0, [&](auto qpc) {
-      qpc.template set<Q::mtu>(prm::QpMtu::mtu_1k).template set<Q::log_msg_max>(20).template set<Q::remote_qpn>(peer).template set<Q::min_rnr_nak>(1);
+      qpc.template set<Q::mtu>(prm::QpMtu::mtu_1k)
+          .template set<Q::log_msg_max>(20)
+          .template set<Q::remote_qpn>(peer)
+          .template set<Q::min_rnr_nak>(1);
       const auto path = qpc.template sub<Q::primary_address_path>();
-      path.template set<prm::Ads::src_addr_index>(static_cast<std::uint32_t>(m.w->gid_index)).template set<prm::Ads::hop_limit>(64);
+      path.template set<prm::Ads::src_addr_index>(static_cast<std::uint32_t>(m.w->gid_index))
+          .template set<prm::Ads::hop_limit>(64);
       path.template set<prm::Ads::udp_sport>(0xc123);
       std::memcpy(path.template bytes<prm::Ads::rgid_rip>().data(), m.w->gid.raw, 16);
     });
@@ -258,11 +287,14 @@ struct QueuePair {
     *static_cast<volatile std::uint64_t*>(m.uar->reg_addr) = *reinterpret_cast<std::uint64_t*>(wqe);
   }
   void send(std::size_t from, std::uint32_t bytes, std::uint32_t key = 0) {
-    post(prm::WqeOpcode::send, from, bytes, [](std::byte*) { return 0u; }, key);
+    post(
+        prm::WqeOpcode::send, from, bytes, [](std::byte*) { return 0u; }, key);
   }
   void write(std::size_t from, std::uint32_t bytes, std::size_t to) {
     post(prm::WqeOpcode::rdma_write, from, bytes, [&](std::byte* at) {
-      prm::View<prm::RaddrSeg>(at).set<prm::RaddrSeg::raddr>(reinterpret_cast<std::uintptr_t>(m.base) + to).set<prm::RaddrSeg::rkey>(m.lkey);
+      prm::View<prm::RaddrSeg>(at)
+          .set<prm::RaddrSeg::raddr>(reinterpret_cast<std::uintptr_t>(m.base) + to)
+          .set<prm::RaddrSeg::rkey>(m.lkey);
       return 1u;
     });
   }
