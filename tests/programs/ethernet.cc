@@ -223,7 +223,16 @@ void matchers(Side& server, Side& client) {
   CHECK(!mlx5dv_devx_obj_query(counter, ask.data(), ask.size(), told.data(), told.size()));
   EXPECT(std::as_const(told).view().at<prm::QueryFlowCounterOut::flow_statistics>(0).get<prm::TrafficCounter::octets>() == kFrame,
          "the counter of the flow");
-  CHECK(!ibv_destroy_flow(flow) && !mlx5dv_devx_obj_destroy(counter));
+  CHECK(!ibv_destroy_flow(flow));
+#ifdef mlx5dv_create_flow  // of headers that know counters of a bulk
+  auto of_bulk = action(MLX5DV_FLOW_ACTION_COUNTERS_DEVX_WITH_OFFSET);
+  of_bulk.bulk_obj.obj = counter;
+  flow = match.flow(matcher, {of_bulk, to_qp(server.qp)});
+  CHECK(flow && !ibv_destroy_flow(flow));
+  of_bulk.bulk_obj.offset = 1;
+  EXPECT(!match.flow(matcher, {of_bulk, to_qp(server.qp)}) && errno == EINVAL, "counters come one by one");
+#endif
+  CHECK(!mlx5dv_devx_obj_destroy(counter));
   SILENT(server);
 
   // A default miss goes on behind the other priorities.

@@ -3,6 +3,8 @@
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -29,6 +31,8 @@ using namespace verbena;
 using namespace verbena::mlx5;
 
 constexpr unsigned kMaxFlowActions = 8;
+// An action as programs built before 45 have it: without an offset behind the object.
+constexpr std::size_t kOldActionBytes = offsetof(mlx5dv_flow_action_attr, bulk_obj.offset);
 
 // What the actions of one flow come to in the request.
 class Actions {
@@ -63,6 +67,13 @@ class Actions {
         counter_ = action.obj->handle;
         bundle_.in_objects(MLX5_IB_ATTR_CREATE_FLOW_ARR_COUNTERS_DEVX, &counter_, 1);
         return 0;
+      case MLX5DV_FLOW_ACTION_COUNTERS_DEVX_WITH_OFFSET:
+        if (std::exchange(counts_, true)) return EOPNOTSUPP;
+        counter_ = action.bulk_obj.obj->handle;
+        offset_ = action.bulk_obj.offset;
+        bundle_.in_objects(MLX5_IB_ATTR_CREATE_FLOW_ARR_COUNTERS_DEVX, &counter_, 1);
+        bundle_.in(MLX5_IB_ATTR_CREATE_FLOW_ARR_COUNTERS_DEVX_OFFSET, &offset_, sizeof offset_);
+        return 0;
       default:
         return EOPNOTSUPP;
     }
@@ -81,13 +92,13 @@ class Actions {
 
   uverbs::Bundle& bundle_;
   std::uint32_t handles_[kMaxFlowActions] = {};
-  std::uint32_t counter_ = 0;
+  std::uint32_t counter_ = 0, offset_ = 0;
   unsigned count_ = 0;
   bool has_destination_ = false, tag_ = false, counts_ = false;
 };
 
 ibv_flow* create_flow(mlx5dv_flow_matcher* matcher, const mlx5dv_flow_match_parameters* value, std::size_t count,
-                      const mlx5dv_flow_action_attr* list) {
+                      const mlx5dv_flow_action_attr* list, std::size_t action_bytes) {
   std::unique_ptr<Flow> flow(new (std::nothrow) Flow());
   if (!flow) return fail_null(ENOMEM);
   uverbs::Bundle bundle(UVERBS_OBJECT_FLOW, MLX5_IB_METHOD_CREATE_FLOW);
@@ -95,8 +106,11 @@ ibv_flow* create_flow(mlx5dv_flow_matcher* matcher, const mlx5dv_flow_match_para
   bundle.in(MLX5_IB_ATTR_CREATE_FLOW_MATCH_VALUE, value->match_buf, value->match_sz);
   bundle.in_object(MLX5_IB_ATTR_CREATE_FLOW_MATCHER, matcher->handle);
   Actions actions(bundle);
-  for (std::size_t i = 0; i < count; ++i)
-    if (int error = actions.add(list[i])) return fail_null(error);
+  for (std::size_t i = 0; i < count; ++i) {
+    mlx5dv_flow_action_attr action = {};
+    std::memcpy(&action, reinterpret_cast<const char*>(list) + i * action_bytes, std::min(action_bytes, sizeof action));
+    if (int error = actions.add(action)) return fail_null(error);
+  }
   actions.finish();
   if (int error = verbena_execute(matcher->context, &bundle)) return fail_null(error);
   flow->flow.handle = bundle.object(handle);
@@ -108,14 +122,15 @@ ibv_flow* create_flow(mlx5dv_flow_matcher* matcher, const mlx5dv_flow_match_para
 
 extern "C" {
 
-// Newer programs say how long an action is, which so far is this long.
+// Newer programs say how long an action is.
 VERBENA_MLX5_EXPORT ibv_flow* __mlx5dv_create_flow(mlx5dv_flow_matcher* matcher, mlx5dv_flow_match_parameters* value,
-                                                   std::size_t count, mlx5dv_flow_action_attr* actions, std::size_t) {
-  return create_flow(matcher, value, count, actions);
+                                                   std::size_t count, mlx5dv_flow_action_attr* actions,
+                                                   std::size_t action_bytes) {
+  return create_flow(matcher, value, count, actions, action_bytes);
 }
 VERBENA_MLX5_EXPORT ibv_flow* mlx5dv_create_flow(mlx5dv_flow_matcher* matcher, mlx5dv_flow_match_parameters* value,
                                                  std::size_t count, mlx5dv_flow_action_attr* actions) {
-  return create_flow(matcher, value, count, actions);
+  return create_flow(matcher, value, count, actions, kOldActionBytes);
 }
 
 VERBENA_MLX5_EXPORT mlx5dv_flow_matcher* mlx5dv_create_flow_matcher(ibv_context* ibv, mlx5dv_flow_matcher_attr* attr) {
