@@ -1,5 +1,5 @@
-"""The C++ interface compiles as C++20 and C++23, with our headers and with the system's, from the tree and as installed;
-and mistakes do not compile.
+"""The C++ interface and the examples compile as C++20 and C++23, with our headers and with the system's, from the tree and as
+installed; and mistakes do not compile.
 
   ctest -R cpp.compile      or:  python3 tests/cpp/test_compile.py BUILD
 """
@@ -28,8 +28,9 @@ class Interface(unittest.TestCase):
             subprocess.run(["cmake", "--install", BUILD, "--prefix", folder, "--component", "api"], check=True, timeout=100,
                            capture_output=True)
             for standard in ("c++20", "c++23"):
-                good, said = compiles(ROOT / "tests" / "cpp" / "api.cc", standard, f"-I{folder}/include")
-                self.assertTrue(good, said)
+                for source in (ROOT / "tests" / "cpp" / "api.cc", *sorted((ROOT / "examples").glob("*.cc"))):
+                    good, said = compiles(source, standard, f"-I{folder}/include")
+                    self.assertTrue(good, f"{source.name}: {said}")
 
     def test_mistakes_do_not_compile(self):
         source = ROOT / "tests" / "cpp" / "wrong.cc"

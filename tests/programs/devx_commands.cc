@@ -200,36 +200,6 @@ void groups(World* w, Memory& m) {
 
 // ---- receives that queue pairs share, and their limit events ----
 
-struct Channel {
-  mlx5dv_devx_event_channel* fd;
-  struct Event {
-    std::uint64_t cookie;
-    std::byte eqe[64];
-  };
-  Channel(World* w, mlx5dv_devx_obj* object, prm::EventType type, std::uint64_t cookie)
-      : fd(mlx5dv_devx_create_event_channel(w->context, static_cast<mlx5dv_devx_create_event_channel_flags>(0))) {
-    std::uint16_t number = static_cast<std::uint16_t>(type);
-    CHECK(fd && !mlx5dv_devx_subscribe_devx_event(fd, object, sizeof number, &number, cookie));
-  }
-  ~Channel() { mlx5dv_devx_destroy_event_channel(fd); }
-  Channel(const Channel&) = delete;
-  Channel& operator=(const Channel&) = delete;
-  bool readable(int ms) const {
-    pollfd ready = {fd->fd, POLLIN, 0};
-    return poll(&ready, 1, ms) == 1;
-  }
-  // The next event is of this type and names that queue.
-  void expect(prm::EventType type, std::uint64_t cookie, std::uint32_t number) const {
-    Event event{};
-    CHECK(readable(3000) && mlx5dv_devx_get_event(fd, reinterpret_cast<mlx5dv_devx_async_event_hdr*>(&event),
-                                                  sizeof event) == sizeof event);
-    const prm::ConstView<prm::Eqe> eqe(event.eqe);
-    CHECK(event.cookie == cookie && eqe.get<prm::Eqe::event_type>() == type);
-    CHECK(eqe.sub<prm::Eqe::event_data>().sub<prm::EventAuto::qp_events>().get<prm::QpEvents::qpn_rqn_sqn>() == number);
-    CHECK(!readable(0));
-  }
-};
-
 void pools(World* w, Memory& m) {
   CompletionQueue cq(m), other(m);
   Pool pool(m), idle(m);

@@ -75,6 +75,42 @@ bool soon(Ask ask, double ms = 3000) {
   return ask();
 }
 
+// A channel with one subscription.
+struct Channel {
+  mlx5dv_devx_event_channel* fd;
+  struct Event {
+    std::uint64_t cookie;
+    std::byte eqe[64];
+  };
+  Channel(World* w, mlx5dv_devx_obj* object, prm::EventType type, std::uint64_t cookie)
+      : fd(mlx5dv_devx_create_event_channel(w->context, static_cast<mlx5dv_devx_create_event_channel_flags>(0))) {
+    std::uint16_t number = static_cast<std::uint16_t>(type);
+    CHECK(fd && !mlx5dv_devx_subscribe_devx_event(fd, object, sizeof number, &number, cookie));
+  }
+  ~Channel() { mlx5dv_devx_destroy_event_channel(fd); }
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+  bool readable(int ms) const {
+    pollfd ready = {fd->fd, POLLIN, 0};
+    return poll(&ready, 1, ms) == 1;
+  }
+  Event take() const {
+    Event event{};
+    CHECK(readable(3000));
+    CHECK(mlx5dv_devx_get_event(fd, reinterpret_cast<mlx5dv_devx_async_event_hdr*>(&event), sizeof event) ==
+          sizeof event);
+    return event;
+  }
+  // The next event is of this type and names that queue.
+  void expect(prm::EventType type, std::uint64_t cookie, std::uint32_t number) const {
+    const Event event = take();
+    const prm::ConstView<prm::Eqe> eqe(event.eqe);
+    CHECK(event.cookie == cookie && eqe.get<prm::Eqe::event_type>() == type);
+    CHECK(eqe.sub<prm::Eqe::event_data>().sub<prm::EventAuto::qp_events>().get<prm::QpEvents::qpn_rqn_sqn>() == number);
+    CHECK(!readable(0));
+  }
+};
+
 // A protection domain, and memory that a key of it covers, all made by commands.
 struct Memory {
   static constexpr std::size_t kBytes = 1 << 17;
@@ -241,6 +277,10 @@ struct QueuePair {
     });
   }
   void connect(std::uint32_t peer) {
+    to_rtr(peer);
+    to_rts();
+  }
+  void to_rtr(std::uint32_t peer) {
     using Q = prm::Qpc;
     go(prm::Opcode::init2rtr_qp, 0, [&](auto qpc) {
       qpc.template set<Q::mtu>(prm::QpMtu::mtu_1k)
@@ -253,6 +293,9 @@ struct QueuePair {
       path.template set<prm::Ads::udp_sport>(0xc123);
       std::memcpy(path.template bytes<prm::Ads::rgid_rip>().data(), m.w->gid.raw, 16);
     });
+  }
+  void to_rts() {
+    using Q = prm::Qpc;
     go(prm::Opcode::rtr2rts_qp, 0, [&](auto qpc) {
       qpc.template set<Q::retry_count>(3).template set<Q::rnr_retry>(3);
       qpc.template sub<Q::primary_address_path>().template set<prm::Ads::ack_timeout>(12);
