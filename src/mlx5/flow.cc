@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "mlx5/ops.h"
+#include "support/c_enum.h"
 
 namespace verbena::mlx5 {
 
@@ -99,12 +100,13 @@ int read_counters(ibv_counters* counters, std::uint64_t* values, std::uint32_t c
 int attach_counters_point_flow(ibv_counters* ibcounters, ibv_counter_attach_attr* attr, ibv_flow* flow) {
   if (flow) return ENOTSUP;
   if (attr->comp_mask) return EOPNOTSUPP;
-  if (attr->counter_desc != IBV_COUNTER_PACKETS && attr->counter_desc != IBV_COUNTER_BYTES) return ENOTSUP;
+  const auto what = number_of(attr->counter_desc);
+  if (what != IBV_COUNTER_PACKETS && what != IBV_COUNTER_BYTES) return ENOTSUP;
   Counters* counters = counters_of(ibcounters);
   std::lock_guard guard(counters->mutex);
   if (counters->flows) return EBUSY;
   // The latest one stands first, as in rdma-core.
-  counters->points.insert(counters->points.begin(), {static_cast<std::uint32_t>(attr->counter_desc), attr->index});
+  counters->points.insert(counters->points.begin(), {what, attr->index});
   return 0;
 }
 

@@ -12,6 +12,7 @@
 #include "mlx5/devx/object.h"
 #include "mlx5/export.h"
 #include "mlx5/ops.h"
+#include "support/c_enum.h"
 
 // The header turns the plain name into a macro; programs built before 45 bind the symbol.
 #undef mlx5dv_create_flow
@@ -137,7 +138,7 @@ VERBENA_MLX5_EXPORT mlx5dv_flow_matcher* mlx5dv_create_flow_matcher(ibv_context*
   Context* context = mlx5_context(ibv);
   if (!context) return fail_null(EOPNOTSUPP);
   if (attr->comp_mask & ~std::uint64_t{MLX5DV_FLOW_MATCHER_MASK_FT_TYPE}) return fail_null(EOPNOTSUPP);
-  if (attr->type != IBV_FLOW_ATTR_NORMAL) return fail_null(EOPNOTSUPP);
+  if (number_of(attr->type) != IBV_FLOW_ATTR_NORMAL) return fail_null(EOPNOTSUPP);
   std::unique_ptr<mlx5dv_flow_matcher> matcher(new (std::nothrow) mlx5dv_flow_matcher{context, 0});
   if (!matcher) return fail_null(ENOMEM);
   uverbs::Bundle bundle(MLX5_IB_OBJECT_FLOW_MATCHER, MLX5_IB_METHOD_FLOW_MATCHER_CREATE);
@@ -146,7 +147,7 @@ VERBENA_MLX5_EXPORT mlx5dv_flow_matcher* mlx5dv_create_flow_matcher(ibv_context*
   bundle.in(MLX5_IB_ATTR_FLOW_MATCHER_MATCH_CRITERIA, &attr->match_criteria_enable, sizeof attr->match_criteria_enable);
   bundle.in_enum(MLX5_IB_ATTR_FLOW_MATCHER_FLOW_TYPE, IBV_FLOW_ATTR_NORMAL, &attr->priority, sizeof attr->priority);
   if (attr->comp_mask & MLX5DV_FLOW_MATCHER_MASK_FT_TYPE)
-    bundle.in_const(MLX5_IB_ATTR_FLOW_MATCHER_FT_TYPE, static_cast<std::uint64_t>(attr->ft_type));
+    bundle.in_const(MLX5_IB_ATTR_FLOW_MATCHER_FT_TYPE, number_of(attr->ft_type));
   if (attr->flags) bundle.in_const(MLX5_IB_ATTR_FLOW_MATCHER_FLOW_FLAGS, attr->flags);
   if (int error = verbena_execute(context, &bundle)) return fail_null(error);
   matcher->handle = bundle.object(handle);

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "support/c_enum.h"
 #include "verbs/cmd/request.h"
 
 namespace verbena::verbs {
@@ -169,7 +170,7 @@ int verbena_cmd_create_flow(ibv_qp* qp, ibv_flow* flow, const ibv_flow_attr* att
   if (int error = translate(*attr, &specs)) return report(error);
   ib_uverbs_create_flow head{};
   head.qp_handle = qp->handle;
-  head.flow_attr.type = attr->type;
+  head.flow_attr.type = verbena::number_of(attr->type);
   head.flow_attr.size = static_cast<std::uint16_t>(specs.bytes().size());
   head.flow_attr.priority = attr->priority;
   head.flow_attr.num_of_specs = attr->num_of_specs;
