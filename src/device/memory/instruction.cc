@@ -5,6 +5,7 @@ namespace verbena::device {
 namespace {
 
 using Register = MemoryAccess::Register;
+using Action = MemoryAccess::Action;
 
 // Reads an instruction byte by byte; past the end it reads zeros and says so.
 class Code {
@@ -104,6 +105,36 @@ void byte_register(const Prefixes& p, MemoryAccess& access) {
   access.number = static_cast<std::uint8_t>(access.number - 4);
 }
 
+// ADD, OR, ADC, SBB, AND, SUB, XOR, CMP of a register with memory; CMP and TEST of memory with a register or immediate.
+std::optional<MemoryAccess> arithmetic(std::uint8_t opcode, std::uint8_t reg, Code& code, const Prefixes& p) {
+  const bool wide = opcode & 1;
+  MemoryAccess access{.number = reg};
+  access.bytes = access.width = wide ? operand_bytes(p) : 1;
+  const unsigned immediate_bytes = opcode == 0x83 || !wide ? 1 : access.bytes == 8 ? 4 : access.bytes;
+  const auto with_immediate = [&](Action action) {
+    access.action = action;
+    access.memory_first = true;
+    access.kind = Register::immediate;
+    access.immediate = code.immediate(immediate_bytes);
+    if (immediate_bytes == 1) access.immediate = static_cast<std::uint64_t>(static_cast<std::int8_t>(access.immediate));
+    return access;
+  };
+  if (opcode < 0x40 && (opcode & 6) == 2) {
+    access.action = static_cast<Action>(opcode >> 3);
+  } else if (opcode == 0x38 || opcode == 0x39 || opcode == 0x84 || opcode == 0x85) {
+    access.action = opcode < 0x40 ? Action::cmp : Action::test;
+    access.memory_first = true;
+  } else if (opcode == 0x80 || opcode == 0x81 || opcode == 0x83) {
+    return (reg & 7) == 7 ? std::optional(with_immediate(Action::cmp)) : std::nullopt;
+  } else if (opcode == 0xf6 || opcode == 0xf7) {
+    return (reg & 7) < 2 ? std::optional(with_immediate(Action::test)) : std::nullopt;
+  } else {
+    return std::nullopt;
+  }
+  if (!wide) byte_register(p, access);
+  return access;
+}
+
 std::optional<MemoryAccess> one_byte_opcode(std::uint8_t opcode, Code& code, const Prefixes& p) {
   const auto reg = read_operand(code, p);
   if (!reg) return std::nullopt;
@@ -130,7 +161,7 @@ std::optional<MemoryAccess> one_byte_opcode(std::uint8_t opcode, Code& code, con
       access.sign_extend = true;
       return access;
     default:
-      return std::nullopt;
+      return arithmetic(opcode, *reg, code, p);
   }
 }
 
@@ -197,6 +228,37 @@ std::optional<MemoryAccess> decode_access(std::span<const std::uint8_t> bytes) {
   if (!access || !code.whole() || code.length() > 15) return std::nullopt;
   access->length = static_cast<std::uint8_t>(code.length());
   return access;
+}
+
+Computed compute(const MemoryAccess& access, std::uint64_t from_memory, std::uint64_t other, std::uint64_t flags) {
+  constexpr std::uint64_t carry = 1, parity = 4, adjust = 0x10, zero = 0x40, sign = 0x80, overflow = 0x800;
+  const std::uint64_t mask = ~std::uint64_t{0} >> (64 - 8 * access.bytes), top = mask ^ mask >> 1;
+  const std::uint64_t left = (access.memory_first ? from_memory : other) & mask;
+  const std::uint64_t right = (access.memory_first ? other : from_memory) & mask;
+  const std::uint64_t in = (access.action == Action::adc || access.action == Action::sbb) && flags & carry ? 1 : 0;
+  std::uint64_t value = 0, out = 0;
+  switch (access.action) {
+    case Action::add: case Action::adc:
+      value = (left + right + in) & mask;
+      out |= value < left || (in && value == left) ? carry : 0;
+      out |= (left ^ value) & (right ^ value) & top ? overflow : 0;
+      out |= (left ^ right ^ value) & adjust;
+      break;
+    case Action::sub: case Action::sbb: case Action::cmp:
+      value = (left - right - in) & mask;
+      out |= left < right || (in && left == right) ? carry : 0;
+      out |= (left ^ right) & (left ^ value) & top ? overflow : 0;
+      out |= (left ^ right ^ value) & adjust;
+      break;
+    case Action::or_: value = left | right; break;
+    case Action::xor_: value = left ^ right; break;
+    case Action::and_: case Action::test: value = left & right; break;
+    case Action::move: return {from_memory, flags};
+  }
+  out |= value == 0 ? zero : 0;
+  out |= value & top ? sign : 0;
+  out |= __builtin_parityll(value & 0xff) ? 0 : parity;
+  return {value, (flags & ~(carry | parity | adjust | zero | sign | overflow)) | out};
 }
 
 std::uint64_t loaded(const MemoryAccess& access, std::uint64_t before, std::uint64_t value) {

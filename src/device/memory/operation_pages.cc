@@ -174,6 +174,14 @@ class Registers {
     return xmm[0] | std::uint64_t{xmm[1]} << 32;
   }
   void load(const MemoryAccess& access, std::uint64_t value) {
+    using Action = MemoryAccess::Action;
+    if (access.action != Action::move) {
+      auto& flags = machine_.gregs[REG_EFL];
+      const Computed result = compute(access, value, stored(access), static_cast<std::uint64_t>(flags));
+      flags = static_cast<greg_t>(result.flags);
+      if (access.action == Action::cmp || access.action == Action::test) return;
+      value = result.value;
+    }
     if (access.kind != MemoryAccess::Register::vector) {
       auto& reg = machine_.gregs[kOrder[access.number]];
       reg = static_cast<greg_t>(loaded(access, static_cast<std::uint64_t>(reg), value));

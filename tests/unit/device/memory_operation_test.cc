@@ -106,6 +106,55 @@ volatile T& at(char* page, std::size_t offset) {
   return *reinterpret_cast<volatile T*>(page + offset);
 }
 
+// What an instruction leaves in its register and the flags.
+struct Left {
+  std::uint64_t reg;
+  std::uint8_t c, z, s, o, p;
+  bool operator==(const Left&) const = default;
+};
+
+#define VERBENA_ARITHMETIC(name, type, instruction)                                                          \
+  Left name(std::uint64_t reg, const void* at, int carry) {                                                  \
+    Left left{};                                                                                             \
+    type value = static_cast<type>(reg);                                                                     \
+    asm volatile("btl $0, %[in]\n\t" instruction                                                             \
+                 "\n\tsetc %[c]\n\tsetz %[z]\n\tsets %[s]\n\tseto %[o]\n\tsetp %[p]"                         \
+                 : [reg] "+&q"(value), [c] "=m"(left.c), [z] "=m"(left.z), [s] "=m"(left.s), [o] "=m"(left.o), \
+                   [p] "=m"(left.p)                                                                          \
+                 : [at] "r"(at), [in] "r"(carry)                                                             \
+                 : "cc", "memory");                                                                          \
+    left.reg = value;                                                                                        \
+    return left;                                                                                             \
+  }
+VERBENA_ARITHMETIC(add1, std::uint8_t, "addb (%[at]), %[reg]")
+VERBENA_ARITHMETIC(adc4, std::uint32_t, "adcl (%[at]), %[reg]")
+VERBENA_ARITHMETIC(sbb8, std::uint64_t, "sbbq (%[at]), %[reg]")
+VERBENA_ARITHMETIC(sub2, std::uint16_t, "subw (%[at]), %[reg]")
+VERBENA_ARITHMETIC(and4, std::uint32_t, "andl (%[at]), %[reg]")
+VERBENA_ARITHMETIC(or8, std::uint64_t, "orq (%[at]), %[reg]")
+VERBENA_ARITHMETIC(xor4, std::uint32_t, "xorl (%[at]), %[reg]")
+VERBENA_ARITHMETIC(cmp4, std::uint32_t, "cmpl (%[at]), %[reg]")
+VERBENA_ARITHMETIC(cmp1_memory, std::uint8_t, "cmpb %[reg], (%[at])")
+VERBENA_ARITHMETIC(cmp8_memory, std::uint64_t, "cmpq %[reg], (%[at])")
+VERBENA_ARITHMETIC(test4, std::uint32_t, "testl %[reg], (%[at])")
+VERBENA_ARITHMETIC(test1_immediate, std::uint8_t, "testb $0x81, (%[at])")
+VERBENA_ARITHMETIC(test8_immediate, std::uint64_t, "testq $-2, (%[at])")
+VERBENA_ARITHMETIC(cmp4_short, std::uint32_t, "cmpl $-5, (%[at])")
+VERBENA_ARITHMETIC(cmp2_immediate, std::uint16_t, "cmpw $0x1234, (%[at])")
+VERBENA_ARITHMETIC(cmp1_immediate, std::uint8_t, "cmpb $7, (%[at])")
+
+TEST_F(OperationPagesTest, ArithmeticReadsAsOfMemory) {
+  const std::uint64_t values[] = {0, 1, 7, 0x7f, 0x80, 0xff, 0x1234, 0x7fffffff, 0x80000000, 0xfffffffb, ~0ull, 1ull << 63};
+  for (const auto& run : {add1, adc4, sbb8, sub2, and4, or8, xor4, cmp4, cmp1_memory, cmp8_memory, test4, test1_immediate,
+                          test8_immediate, cmp4_short, cmp2_immediate, cmp1_immediate})
+    for (const std::uint64_t reg : values)
+      for (const std::uint64_t value : values)
+        for (const int carry : {0, 1}) {
+          std::memcpy(memory_ + 4096 + 32, &value, sizeof value);
+          EXPECT_TRUE(run(reg, increment_ + 32, carry) == run(reg, memory_ + 4096 + 32, carry)) << reg << ' ' << value;
+        }
+}
+
 TEST_F(OperationPagesTest, StoresAddAndLoadsSet) {
   at<std::uint8_t>(increment_, 3) = 5;
   at<std::uint8_t>(increment_, 3) = 7;
