@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "device/memory/guard.h"
+#include "kernel/dmah.h"
 #include "kernel/ib.h"
 #include "kernel/method.h"
 
@@ -11,12 +12,12 @@ namespace verbena::kernel {
 namespace {
 
 // Every native method by object and method number. Families are few and their tables short.
-std::array<std::span<const Method>, 22> all_methods() {
+std::array<std::span<const Method>, 23> all_methods() {
   return {context_methods(), port_methods(),         pd_methods(),          mr_methods(),       mw_methods(),
           cq_methods(),      qp_methods(),           srq_methods(),         ah_methods(),       uar_methods(),
           devx_general_methods(), devx_object_methods(), devx_umem_methods(), devx_event_methods(),
           dm_methods(), var_methods(), pp_methods(), wq_methods(), flow_methods(), counters_methods(), flow_matcher_methods(),
-          xrcd_methods()};
+          xrcd_methods(), dmah_methods()};
 }
 
 std::array<std::span<const WriteCommand>, 12> all_commands() {

@@ -20,6 +20,7 @@
 #include "kernel/ib.h"
 #include "kernel/method.h"
 #include "prm/doorbell.h"
+#include "uverbs/newer.h"
 
 namespace verbena::kernel {
 namespace {
@@ -43,7 +44,7 @@ constexpr std::uint16_t kReleaseOrder[] = {UVERBS_OBJECT_COUNTERS,
                                            MLX5_IB_OBJECT_FLOW_MATCHER, UVERBS_OBJECT_QP,
                                            UVERBS_OBJECT_RWQ_IND_TBL, UVERBS_OBJECT_WQ, UVERBS_OBJECT_MW,
                                            UVERBS_OBJECT_SRQ, UVERBS_OBJECT_CQ, UVERBS_OBJECT_XRCD,
-                                           UVERBS_OBJECT_AH, UVERBS_OBJECT_MR, UVERBS_OBJECT_DM, MLX5_IB_OBJECT_VAR,
+                                           UVERBS_OBJECT_AH, UVERBS_OBJECT_MR, uverbs::newer::kObjectDmah, UVERBS_OBJECT_DM, MLX5_IB_OBJECT_VAR,
                                            MLX5_IB_OBJECT_DEVX_UMEM,
                                            MLX5_IB_OBJECT_UAR, UVERBS_OBJECT_PD};
 

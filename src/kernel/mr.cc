@@ -240,14 +240,15 @@ constexpr AttrSpec kDmabufAttrs[] = {
     uverbs::out_attr(UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, 4),
 };
 
+constexpr std::uint32_t kDmabufAccess = Access::local_write | Access::remote_read | Access::remote_write |
+                                        Access::remote_atomic | Access::relaxed_ordering;
+
 int native_reg_dmabuf(File& file, Request& request) {
   int error = 0;
   Pd* pd = file.find<Pd>(request.handle(UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE), UVERBS_OBJECT_PD, &error);
   if (!pd) return error;
   std::uint32_t access = 0, vendor = 0;
-  constexpr std::uint32_t allowed = Access::local_write | Access::remote_read | Access::remote_write |
-                                    Access::remote_atomic | Access::relaxed_ordering;
-  if ((error = request.flags(UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS, allowed, &access))) return error;
+  if ((error = request.flags(UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS, kDmabufAccess, &access))) return error;
   if ((error = check_access(access))) return error;
   const auto offset = request.value<std::uint64_t>(UVERBS_ATTR_REG_DMABUF_MR_OFFSET);
   const auto length = request.value<std::uint64_t>(UVERBS_ATTR_REG_DMABUF_MR_LENGTH);
@@ -268,12 +269,57 @@ int native_reg_dmabuf(File& file, Request& request) {
   return 0;
 }
 
+constexpr AttrSpec kRegAttrs[] = {
+    uverbs::object_attr(uverbs::newer::kRegMrHandle, UVERBS_OBJECT_MR, AttrAccess::create),
+    uverbs::object_attr(uverbs::newer::kRegMrPd, UVERBS_OBJECT_PD, AttrAccess::read),
+    uverbs::object_attr(uverbs::newer::kRegMrDmah, uverbs::newer::kObjectDmah, AttrAccess::read, false),
+    uverbs::in_attr(uverbs::newer::kRegMrIova, 8),
+    uverbs::in_attr(uverbs::newer::kRegMrAddress, 8, false),
+    uverbs::in_attr(uverbs::newer::kRegMrLength, 8),
+    uverbs::flags_attr(uverbs::newer::kRegMrAccess, true),
+    uverbs::fd_attr(uverbs::newer::kRegMrFd, 0, AttrAccess::read, false),  // anybody's descriptor
+    uverbs::in_attr(uverbs::newer::kRegMrFdOffset, 8, false),
+    uverbs::out_attr(uverbs::newer::kRegMrLkey, 4),
+    uverbs::out_attr(uverbs::newer::kRegMrRkey, 4),
+};
+
+// Memory of the program by its address, or a dma-buf by its descriptor and an offset.
+int native_reg_mr(File& file, Request& request) {
+  using namespace uverbs::newer;
+  int error = 0;
+  Pd* pd = file.find<Pd>(request.handle(kRegMrPd), UVERBS_OBJECT_PD, &error);
+  if (!pd) return error;
+  const bool by_fd = request.has(kRegMrFd);
+  if (by_fd != request.has(kRegMrFdOffset) || by_fd == request.has(kRegMrAddress)) return EINVAL;
+  std::uint32_t access = 0;
+  if ((error = request.flags(kRegMrAccess, by_fd ? kDmabufAccess : Access::known, &access))) return error;
+  if ((error = check_access(access))) return error;
+  Dmah* dmah = nullptr;
+  if (request.has(kRegMrDmah) && !(dmah = file.find<Dmah>(request.handle(kRegMrDmah), kObjectDmah, &error))) return error;
+  const auto iova = request.value<std::uint64_t>(kRegMrIova), length = request.value<std::uint64_t>(kRegMrLength);
+  const auto from = request.value<std::uint64_t>(by_fd ? kRegMrFdOffset : kRegMrAddress);
+  if (from % kPageSize != iova % kPageSize) return EINVAL;
+  std::unique_ptr<DmaBuf> memory;
+  error = by_fd ? DmaBuf::map(request.fd(kRegMrFd), from, length, is_writable(access), &memory)
+                : check_memory(from, length, is_writable(access));
+  if (error) return error;
+  std::unique_ptr<Mr> mr;
+  if ((error = reg_mr(file, *pd, {memory ? memory->address() : from, length, iova, access}, &mr))) return error;
+  mr->dmabuf = std::move(memory);
+  if ((mr->dmah = dmah)) ++dmah->users;
+  request.write(kRegMrLkey, mr->key);
+  request.write(kRegMrRkey, mr->key);
+  request.set_id(kRegMrHandle, file.objects().add(std::move(mr)));
+  return 0;
+}
+
 constexpr Method kMethods[] = {
     {{UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY, kDestroyAttrs},
      destroy_method<UVERBS_OBJECT_MR, UVERBS_ATTR_DESTROY_MR_HANDLE>},
     {{UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR, kQueryAttrs}, native_query_mr},
     {{UVERBS_OBJECT_MR, UVERBS_METHOD_ADVISE_MR, kAdviseAttrs}, native_advise_mr},
     {{UVERBS_OBJECT_MR, UVERBS_METHOD_REG_DMABUF_MR, kDmabufAttrs}, native_reg_dmabuf},
+    {{UVERBS_OBJECT_MR, uverbs::newer::kRegMr, kRegAttrs}, native_reg_mr},
 };
 constexpr WriteCommand kCommands[] = {
     {IB_USER_VERBS_CMD_REG_MR, sizeof(ib_uverbs_reg_mr), sizeof(ib_uverbs_reg_mr_resp), write_reg_mr},
@@ -288,6 +334,7 @@ int Mr::destroy(File& file) {
   if (inner) destroy_mkey(file, inner);
   --pd->users;
   if (dm) --dm->users;
+  if (dmah) --dmah->users;
   return 0;
 }
 

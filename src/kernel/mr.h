@@ -7,6 +7,7 @@
 #include "kernel/command.h"
 #include "kernel/dm.h"
 #include "kernel/dmabuf.h"
+#include "kernel/dmah.h"
 #include "kernel/file.h"
 #include "kernel/pd.h"
 #include "prm/mkey.h"
@@ -53,6 +54,7 @@ struct Mr : Object {
 
   Pd* pd = nullptr;
   Dm* dm = nullptr;            // of device memory
+  Dmah* dmah = nullptr;        // came with hints
   std::unique_ptr<DmaBuf> dmabuf;
   std::uint32_t key = 0;       // lkey and rkey
   std::uint32_t inner = 0;     // key of the memory itself if it has another address in the region; 0: none

@@ -65,7 +65,20 @@ int native_query_port(File& file, Request& request) {
   if (port > UINT8_MAX) return EINVAL;
   ib_uverbs_query_port_resp_ex response{};
   if (int error = query_port(file.node(), static_cast<unsigned>(port), &response.legacy_resp)) return error;
+  const std::uint32_t speed = response.legacy_resp.active_speed;
+  std::memcpy(reinterpret_cast<std::byte*>(&response.legacy_resp + 1) + uverbs::newer::kActiveSpeedEx, &speed, sizeof speed);
   return request.write_or_zero(UVERBS_ATTR_QUERY_PORT_RESP, &response, sizeof response);
+}
+
+constexpr AttrSpec kPortSpeedAttrs[] = {
+    uverbs::const_attr(uverbs::newer::kQueryPortSpeedPort),
+    uverbs::out_attr(uverbs::newer::kQueryPortSpeedResp, 8),
+};
+
+int native_port_speed(File& file, Request& request) {
+  if (request.value<std::uint64_t>(uverbs::newer::kQueryPortSpeedPort) != 1) return EINVAL;
+  request.write(uverbs::newer::kQueryPortSpeedResp, std::uint64_t{file.node().profile().link_gbps} * 10);
+  return 0;
 }
 
 // ---- GID table ----
@@ -155,6 +168,7 @@ int native_data_direct(File&, Request&) { return ENODEV; }
 
 constexpr Method kMethods[] = {
     {{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT, kQueryPortAttrs}, native_query_port},
+    {{UVERBS_OBJECT_DEVICE, uverbs::newer::kQueryPortSpeed, kPortSpeedAttrs}, native_port_speed},
     {{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_TABLE, kGidTableAttrs}, native_gid_table},
     {{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_ENTRY, kGidEntryAttrs}, native_gid_entry},
     {{UVERBS_OBJECT_DEVICE, MLX5_IB_METHOD_QUERY_PORT, kMlx5QueryPortAttrs}, native_mlx5_query_port},

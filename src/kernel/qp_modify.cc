@@ -110,7 +110,8 @@ void set_access(const prm::View<prm::Qpc>& qpc, const Qp& qp, const ib_uverbs_mo
   qpc.set<prm::Qpc::atomic_mode>(prm::AtomicMode::ib_spec);
 }
 
-std::uint32_t log2_of(std::uint32_t v) { return static_cast<std::uint32_t>(std::bit_width(v)) - 1; }
+// Depths that are no power of two are rounded up.
+std::uint32_t log2_of(std::uint32_t v) { return static_cast<std::uint32_t>(std::bit_width(v - 1)); }
 
 int fill_path(const prm::View<prm::Qpc>& qpc, File& file, const Qp& qp, const ib_uverbs_modify_qp& cmd) {
   auto path = qpc.sub<prm::Qpc::primary_address_path>();

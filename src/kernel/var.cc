@@ -6,6 +6,7 @@
 
 #include "kernel/ib.h"
 #include "kernel/method.h"
+#include "uverbs/newer.h"
 
 namespace verbena::kernel {
 namespace {
@@ -26,10 +27,13 @@ constexpr AttrSpec kAllocAttrs[] = {
     uverbs::out_attr(MLX5_IB_ATTR_VAR_OBJ_ALLOC_MMAP_OFFSET, 8),
     uverbs::out_attr(MLX5_IB_ATTR_VAR_OBJ_ALLOC_MMAP_LENGTH, 4),
     uverbs::out_attr(MLX5_IB_ATTR_VAR_OBJ_ALLOC_PAGE_ID, 4),
+    uverbs::flags_attr(uverbs::newer::kVarAllocFlags),
 };
 
 int native_alloc(File& file, Request& request) {
-  if (!file.node().caps().virtio_pages) return EOPNOTSUPP;
+  std::uint32_t flags = 0;
+  if (int error = request.flags(uverbs::newer::kVarAllocFlags, uverbs::newer::kVarAllocTlp, &flags)) return error;
+  if (flags || !file.node().caps().virtio_pages) return EOPNOTSUPP;  // the device emulates no PCI functions
   const auto page = file.node().virtio_pages().take(1, 0);
   if (!page) return ENOSPC;
   auto var = std::make_unique<Var>();

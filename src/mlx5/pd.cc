@@ -58,7 +58,10 @@ int dealloc_td(ibv_td* ibtd) {
 }
 
 ibv_pd* alloc_parent_domain(ibv_context* ibv, ibv_parent_domain_init_attr* attr) {
-  constexpr std::uint32_t kKnown = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
+  // ALLOW_CC_UNPROTECTED_ALLOC of newer programs: a licence that only confidential guests need.
+  constexpr std::uint32_t kMayShare = 1u << 2;
+  constexpr std::uint32_t kKnown =
+      IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT | kMayShare;
   if (!attr->pd || (attr->comp_mask & ~kKnown)) return fail_null(EINVAL);
   // Both allocators or neither: memory must go back where it came from.
   if ((attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) && (!attr->alloc || !attr->free))

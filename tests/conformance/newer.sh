@@ -11,7 +11,7 @@
 # VERBENA_NEWER_SUITE: the release (default below).
 set -euo pipefail
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-suite=${VERBENA_NEWER_SUITE:-sid}
+suite=${VERBENA_NEWER_SUITE:-forky}
 packages=rdma-core,ibverbs-providers,ibverbs-utils,perftest,python3-pyverbs,python3-scapy,iproute2,libisal2
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/verbena
 newer=$cache/newer-$suite
@@ -40,8 +40,9 @@ make_root() {
   mkdir -p "$cache"
   rm -rf --one-file-system "$newer" "$newer.part"
   # Dates of Release files are not looked at: where the mirror stands still they have passed.
+  # debootstrap knows no release by name that is newer than itself, but they are all made as sid is.
   unshare --mount timeout -k 10 3000 debootstrap --variant=minbase --include="$packages" "$suite" "$newer.part" "$from" \
-    >"$log" 2>&1 || { tail -20 "$log" >&2; die "debootstrap failed; whole output in build/newer.log"; }
+    /usr/share/debootstrap/scripts/sid >"$log" 2>&1 || { tail -20 "$log" >&2; die "debootstrap failed; whole output in build/newer.log"; }
   rm -f "$newer.part"/var/cache/apt/archives/*.deb
   printf '%s\n' "$packages" >"$newer.part/made-of"
   mv "$newer.part" "$newer"
@@ -57,11 +58,11 @@ export LC_ALL=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sb
 unset LD_LIBRARY_PATH LD_PRELOAD PYTHONPATH PYTHONHOME
 exec unshare --mount bash -euc '
   root=$1 repository=$2; shift 2
-  mkdir -p "$root$repository"
   mount --rbind /dev "$root/dev"
   mount --rbind /sys "$root/sys"
   mount -t proc proc "$root/proc"
   mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
+  mkdir -p "$root$repository"
   mount --bind "$repository" "$root$repository"
   exec chroot "$root" /usr/bin/python3 "$repository/tests/conformance/run.py" "$@"
 ' bash "$newer" "$repository" "$@"

@@ -31,6 +31,7 @@ TITLES = {
     "utils-newer": "ibverbs-utils of a newer Debian, with its libibverbs and libmlx5",
     "perftest-newer": "perftest of a newer Debian, with its libibverbs and libmlx5",
     "pyverbs-newer": "pyverbs of a newer Debian, with its libibverbs and libmlx5",
+    "pyverbs-newer-kernel": "pyverbs of a newer Debian, with our libraries on the virtual node",
 }
 HEAD = """# Conformance
 
@@ -76,20 +77,43 @@ def remarks(cases):
                 yield f"* {', '.join(names)}: {why}"
 
 
+def row_of(result):
+    sums = counts.counts(result["cases"])
+    return f"| {TITLES[result['suite']]} | {sums['passed']} | {sums['failed']} | {sums['skipped']} |"
+
+
+def section_of(result):
+    lines = [f"## {TITLES[result['suite']]}", ""]
+    if result["mode"] != "full":
+        lines += [f"Last run: {result['mode']}.", ""]
+    if result.get("note"):
+        lines += [result["note"], ""]
+    lines += table(result["suite"], result["cases"])
+    lines += remarks(result["cases"])
+    return "\n".join(lines)
+
+
+def sections_before():
+    """title -> (its row in the table of suites, its section), as the page has them now."""
+    head, *sections = PAGE.read_text().split("\n## ") if PAGE.exists() else [""]
+    rows = {line[2:].split(" | ")[0]: line for line in head.splitlines() if line.startswith("| ")}
+    titles = {text.split("\n", 1)[0]: "## " + text.strip() for text in sections}
+    return {title: (rows[title], text) for title, text in titles.items() if title in rows}
+
+
 def page(results):
+    """Suites that have not been run here keep what the page says of them."""
+    before = sections_before()
+    shown = []
+    for suite, title in TITLES.items():
+        if suite in results:
+            shown.append((row_of(results[suite]), section_of(results[suite])))
+        elif title in before:
+            shown.append(before[title])
     lines = [HEAD.rstrip(), "", "| suite | passed | failed | skipped |", "|---|---:|---:|---:|"]
-    for result in results:
-        sums = counts.counts(result["cases"])
-        title = TITLES[result["suite"]]
-        lines.append(f"| {title} | {sums['passed']} | {sums['failed']} | {sums['skipped']} |")
-    for result in results:
-        lines += ["", f"## {TITLES[result['suite']]}", ""]
-        if result["mode"] != "full":
-            lines += [f"Last run: {result['mode']}.", ""]
-        if result.get("note"):
-            lines += [result["note"], ""]
-        lines += table(result["suite"], result["cases"])
-        lines += remarks(result["cases"])
+    lines += [row for row, _ in shown]
+    for _, section in shown:
+        lines += ["", section]
     return "\n".join(lines) + "\n"
 
 
@@ -98,7 +122,7 @@ def write():
     if not results:
         print("no results: run ./dev conformance first", file=sys.stderr)
         return 1
-    PAGE.write_text(page([results[s] for s in TITLES if s in results]))
+    PAGE.write_text(page(results))
     print(f"wrote {PAGE.relative_to(ROOT)}")
     return 0
 

@@ -53,6 +53,7 @@ NEWER = {
     "utils-newer": suite_utils.run,
     "perftest-newer": suite_perftest.run,
     "pyverbs-newer": suite_pyverbs.run_newer,
+    "pyverbs-newer-kernel": suite_pyverbs.run_newer,  # our own libraries, on the node
 }
 FOR_THE_RECORD = {"pyverbs-other"}  # failures there are listed but do not fail the run
 # In CI the whole of a suite that takes long is replaced by its subset.
@@ -69,7 +70,7 @@ def versions():
 def run_suite(name, mode, preset):
     started = time.monotonic()
     cases = []
-    Bench.stack = "system" if name in NEWER else name.rpartition("-")[2] if name in ON_NODE else "own"
+    Bench.stack = "system" if name.endswith("-newer") else name.rpartition("-")[2] if name in ON_NODE | NEWER else "own"
     for case in (ALL | NEWER)[name](mode == "quick", preset):
         cases.append(case)
         if case["status"] == "failed" and name not in FOR_THE_RECORD:
@@ -122,7 +123,7 @@ def main():
     arguments = parser.parse_args()
     available = NEWER if arguments.newer else ALL
     if arguments.newer:
-        arguments.suites = [s if s in NEWER else s + "-newer" for s in arguments.suites]
+        arguments.suites = [s if "-newer" in s else s + "-newer" for s in arguments.suites]
     if arguments.stack != "own":
         ending = "-" + arguments.stack
         named = [s if s in ON_NODE else s + ending for s in arguments.suites]

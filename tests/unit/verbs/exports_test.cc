@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 #include <memory>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -36,7 +37,15 @@ TEST(Exports, AreDebiansToTheLastName) {
   if (!have_reference()) GTEST_SKIP() << "no libibverbs1 package here";
   std::set<std::string> theirs = exports_of(kReference);
   if (theirs.empty()) GTEST_SKIP() << "no objdump here";
-  EXPECT_EQ(exports_of(VERBENA_LIBIBVERBS), theirs);
+  // What a newer rdma-core added is at nodes of its own.
+  std::set<std::string> ours, newer;
+  for (const std::string& name : exports_of(VERBENA_LIBIBVERBS)) {
+    const bool later = theirs.count(name) == 0 && std::regex_search(name, std::regex("IBVERBS_(1[.]1[5-8]|PRIVATE_65)"));
+    (later ? newer : ours).insert(name);
+  }
+  EXPECT_EQ(ours, theirs);
+  EXPECT_TRUE(newer.contains("IBVERBS_1.15 ibv_reg_mr_ex"));
+  EXPECT_TRUE(newer.contains("(IBVERBS_PRIVATE_65) ibv_query_gid_type"));
   std::size_t public_names = 0;
   for (const std::string& name : theirs)
     if (name.find("PRIVATE") == std::string::npos && name.find(" IBVERBS_") == std::string::npos) ++public_names;
