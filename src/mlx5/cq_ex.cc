@@ -2,6 +2,7 @@
 
 #include "mlx5/cqe.h"
 #include "mlx5/ops.h"
+#include "mlx5/scatter.h"
 
 namespace verbena::mlx5 {
 
@@ -19,7 +20,9 @@ inline Cq* cq_of_ex(ibv_cq_ex* ex) { return cq_of(ibv_cq_ex_to_cq(ex)); }
   const std::uint8_t opcode = cqe->op_own >> 4;
   if (opcode == MLX5_CQE_REQ || (opcode > MLX5_CQE_RESP_SEND_INV && opcode != MLX5_CQE_RESP_ERR)) return kCorrupt;
   ibv_cq_ex* ex = &cq->verbs.cq_ex;
-  ex->status = opcode == MLX5_CQE_RESP_ERR ? status_of(as_error(cqe)->syndrome) : IBV_WC_SUCCESS;
+  ex->status = opcode == MLX5_CQE_RESP_ERR ? status_of(as_error(cqe)->syndrome)
+               : holds_result(cqe)         ? deliver(cq, cqe, receive_queue_of(owner))
+                                           : IBV_WC_SUCCESS;
   ex->wr_id = retire_srq_recv(receive_queue_of(owner), cqe);
   return 0;
 }
@@ -31,7 +34,7 @@ inline int consume(Cq* cq, const mlx5_cqe64* cqe) {
   if (__builtin_expect(!is_queue_pair(qp), 0)) return consume_xrc(cq, cqe, qp);
   cq->cqe = cqe;
   ibv_cq_ex* ex = &cq->verbs.cq_ex;
-  ex->status = IBV_WC_SUCCESS;
+  ex->status = __builtin_expect(holds_result(cqe), 0) ? deliver(cq, cqe, qp) : IBV_WC_SUCCESS;
   const std::uint8_t opcode = cqe->op_own >> 4;
   if (opcode == MLX5_CQE_REQ) {
     const SendEntry& entry = retire_send(qp, cqe);

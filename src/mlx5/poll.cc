@@ -4,6 +4,7 @@
 
 #include "mlx5/cqe.h"
 #include "mlx5/ops.h"
+#include "mlx5/scatter.h"
 
 namespace verbena::mlx5 {
 
@@ -57,13 +58,15 @@ inline void fill_recv(const mlx5_cqe64* cqe, std::uint8_t cqe_opcode, std::uint6
 }
 
 // A CQE of an XRC SRQ, or of nothing.
-[[gnu::noinline, gnu::cold]] int take_xrc(const mlx5_cqe64* cqe, Qp* owner, ibv_wc* wc) {
+[[gnu::noinline, gnu::cold]] int take_xrc(const Cq* cq, const mlx5_cqe64* cqe, Qp* owner, ibv_wc* wc) {
   if (!owner) return kCorrupt;
   const std::uint8_t cqe_opcode = cqe->op_own >> 4;
+  const ibv_wc_status delivered = holds_result(cqe) ? deliver(cq, cqe, receive_queue_of(owner)) : IBV_WC_SUCCESS;
   const std::uint64_t wr_id = retire_srq_recv(receive_queue_of(owner), cqe);
   wc->qp_num = be(cqe->sop_drop_qpn) & 0xffffff;
   if (cqe_opcode != MLX5_CQE_REQ && cqe_opcode <= MLX5_CQE_RESP_SEND_INV) {
     fill_recv(cqe, cqe_opcode, wr_id, false, wc);
+    wc->status = delivered;
     return 0;
   }
   if (cqe_opcode != MLX5_CQE_RESP_ERR) return kCorrupt;
@@ -74,11 +77,7 @@ inline void fill_recv(const mlx5_cqe64* cqe, std::uint8_t cqe_opcode, std::uint6
   return 0;
 }
 
-// Fills `wc` from a CQE that is ours. 0 or kCorrupt.
-inline int take(Cq* cq, const mlx5_cqe64* cqe, ibv_wc* wc) {
-  ++cq->ci;
-  Qp* qp = find_qp(cq, cqe);
-  if (__builtin_expect(!is_queue_pair(qp), 0)) return take_xrc(cqe, qp, wc);
+inline int take_of(const mlx5_cqe64* cqe, Qp* qp, ibv_wc* wc) {
   wc->qp_num = be(cqe->sop_drop_qpn) & 0xffffff;
   const std::uint8_t cqe_opcode = cqe->op_own >> 4;
   if (cqe_opcode == MLX5_CQE_REQ) {
@@ -92,6 +91,22 @@ inline int take(Cq* cq, const mlx5_cqe64* cqe, ibv_wc* wc) {
   if (cqe_opcode != MLX5_CQE_REQ_ERR && cqe_opcode != MLX5_CQE_RESP_ERR) return kCorrupt;
   fill_error(cqe, cqe_opcode, qp, wc);
   return 0;
+}
+
+[[gnu::noinline, gnu::cold]] int take_with_result(const Cq* cq, const mlx5_cqe64* cqe, Qp* qp, ibv_wc* wc) {
+  const ibv_wc_status delivered = deliver(cq, cqe, qp);
+  if (int error = take_of(cqe, qp, wc)) return error;
+  if (delivered) wc->status = delivered;
+  return 0;
+}
+
+// Fills `wc` from a CQE that is ours. 0 or kCorrupt.
+inline int take(Cq* cq, const mlx5_cqe64* cqe, ibv_wc* wc) {
+  ++cq->ci;
+  Qp* qp = find_qp(cq, cqe);
+  if (__builtin_expect(!is_queue_pair(qp), 0)) return take_xrc(cq, cqe, qp, wc);
+  if (__builtin_expect(holds_result(cqe), 0)) return take_with_result(cq, cqe, qp, wc);
+  return take_of(cqe, qp, wc);
 }
 
 inline int finish(Cq* cq, int result) {

@@ -61,6 +61,8 @@ int vendor_flags(const mlx5dv_qp_init_attr& vendor, std::uint32_t* flags) {
   if (asked & ~kVendorFlags) return EINVAL;
   constexpr std::uint32_t kBoth = MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE | MLX5DV_QP_CREATE_ALLOW_SCATTER_TO_CQE;
   if ((asked & kBoth) == kBoth) return EINVAL;
+  if (asked & MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE) *flags &= ~std::uint32_t{MLX5_QP_FLAG_SCATTER_CQE};
+  if (asked & MLX5DV_QP_CREATE_ALLOW_SCATTER_TO_CQE) *flags |= MLX5_QP_FLAG_ALLOW_SCATTER_CQE | MLX5_QP_FLAG_SCATTER_CQE;
   if (asked & MLX5DV_QP_CREATE_TUNNEL_OFFLOADS) *flags |= MLX5_QP_FLAG_TUNNEL_OFFLOADS;
   if (asked & MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC) *flags |= MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_UC;
   if (asked & MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_MC) *flags |= MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_MC;
@@ -167,7 +169,8 @@ int create_in_kernel(Context* context, ibv_qp_init_attr_ex* attr, std::uint32_t 
   request.rq_wqe_count = size.recv_count;
   request.rq_wqe_shift = size.recv_shift;
   request.flags = flags;
-  request.uidx = qp->uidx;
+  const bool nameless = attr->qp_type == IBV_QPT_XRC_RECV && context->caps.cqe_version;  // its CQEs name the SRQ
+  request.uidx = nameless ? 0 : qp->uidx;
   if (const Uar* uar = qp->sq.uar) {
     request.bfreg_index = uar->page_id;
     request.flags |= MLX5_QP_FLAG_UAR_PAGE_INDEX;
@@ -229,11 +232,13 @@ Qp* create_hashing(Context* context, ibv_qp_init_attr_ex* attr, std::uint32_t fl
 }  // namespace
 
 Qp* create_qp(Context* context, ibv_qp_init_attr_ex* attr, const mlx5dv_qp_init_attr* vendor) {
-  std::uint32_t flags = 0;  // results are never scattered into CQEs
+  std::uint32_t flags = environment::scatter_to_cqe() ? MLX5_QP_FLAG_SCATTER_CQE : 0;
   if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD)) attr->pd = nullptr;
   int error = check(*attr);
   if (!error && vendor) error = vendor_flags(*vendor, &flags);
-  if (!error && attr->comp_mask & IBV_QP_INIT_ATTR_RX_HASH) return create_hashing(context, attr, flags);
+  if (!error && attr->comp_mask & IBV_QP_INIT_ATTR_RX_HASH) {
+    return create_hashing(context, attr, flags & ~std::uint32_t{MLX5_QP_FLAG_SCATTER_CQE});  // it has no queues
+  }
   QpSize size;
   const auto& caps = context->caps;
   if (!error)

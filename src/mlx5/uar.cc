@@ -131,12 +131,17 @@ void setup_nc_uar(Context* context) {
 }
 
 void release_uars(Context* context) {
-  for (Uar* uar : context->all_uars) {
-    if (uar->owns_mapping) {
-      verbena_munmap(context, uar->page, uar->length);
-      destroy_object(context, uar->handle);
-    }
-  }
+  const auto release = [&](Uar* uar) {
+    if (!uar->owns_mapping) return;
+    verbena_munmap(context, uar->page, uar->length);
+    destroy_object(context, uar->handle);
+    uar->owns_mapping = false;
+  };
+  // In the order in which rdma-core gives them back; then what a program has not given back.
+  for (const auto* list : {&context->thread_free, &context->dedicated_free, &context->shared_uars})
+    std::ranges::for_each(*list, release);
+  if (context->nc_uar) release(context->nc_uar);
+  std::ranges::for_each(context->all_uars, release);
   for (Uar* uar : context->all_uars) delete uar;
   context->all_uars.clear();
   for (Uar& uar : context->static_regs)

@@ -128,9 +128,7 @@ int destroy_wq(ibv_wq* ibwq) {
 ibv_rwq_ind_table* create_rwq_ind_table(ibv_context* ibv, ibv_rwq_ind_table_init_attr* attr) {
   auto* table = new (std::nothrow) ibv_rwq_ind_table{};
   if (!table) return fail_null(ENOMEM);
-  mlx5_ib_create_rwq_ind_tbl_resp response = {};
-  const verbs::Udata udata{.out = &response, .out_length = sizeof response};
-  if (int error = verbena_cmd_create_rwq_ind_table(ibv, attr, table, &udata)) {
+  if (int error = verbena_cmd_create_rwq_ind_table(ibv, attr, table, nullptr)) {
     delete table;
     return fail_null(error);
   }

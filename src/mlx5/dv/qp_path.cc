@@ -14,16 +14,15 @@ namespace {
 using namespace verbena;
 using namespace verbena::mlx5;
 
-// RTS2RTS_QP with the one attribute that `fill` sets.
+// RTS2RTS_QP with the one attribute that `fill` sets, as long as rdma-core's: with room for an extension it does not use.
 template <class Fill>
 int change_in_rts(ibv_qp* qp, Fill fill) {
-  prm::Box<prm::Rts2rtsQpIn> in;
+  prm::Box<prm::Rts2rtsQpIn, prm::QpcExt::size> in;
   prm::Box<prm::Rts2rtsQpOut> out;
   in.set<prm::Rts2rtsQpIn::opcode>(prm::Opcode::rts2rts_qp);
   in.set<prm::Rts2rtsQpIn::qpn>(qp->qp_num);
   fill(in);
-  const int error =
-      modify_qp_by_command(qp, in.data(), prm::Rts2rtsQpIn::size, out.data(), prm::Rts2rtsQpOut::size);
+  const int error = modify_qp_by_command(qp, in.data(), in.size(), out.data(), prm::Rts2rtsQpOut::size);
   return command_errno(error, out.data());
 }
 

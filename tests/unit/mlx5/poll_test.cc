@@ -112,6 +112,69 @@ TEST_F(Queues, ExtendedSession) {
   EXPECT_EQ(be32toh(cq_doorbell[0]), 2u);
 }
 
+// The device put what was received into the CQE.
+TEST_F(Queues, ReceivedDataInTheCqe) {
+  char first[5] = {}, second[40] = {};
+  ibv_sge sges[] = {{reinterpret_cast<std::uintptr_t>(first), sizeof first, 1},
+                    {reinterpret_cast<std::uintptr_t>(second), sizeof second, 2}};
+  ibv_recv_wr wr = {.wr_id = 9, .next = nullptr, .sg_list = sges, .num_sge = 2}, *bad;
+  const auto receive = [&](unsigned index, std::uint32_t length) {
+    EXPECT_EQ(mlx5::post_recv(ibqp(), &wr, &bad), 0);
+    auto* cqe = complete(MLX5_CQE_RESP_SEND, static_cast<std::uint16_t>(index));
+    std::memcpy(cqe, "abcdefghijklmnopqrstuvwxyz012345", 32);
+    cqe->byte_cnt = htobe32(length);
+    cqe->op_own |= 1 << 2;
+  };
+  ibv_wc wc = {};
+  receive(0, 7);
+  ASSERT_EQ(mlx5::poll_cq(ibcq(), 1, &wc), 1);
+  EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+  EXPECT_EQ(wc.wr_id, 9u);
+  EXPECT_EQ(std::string(first, sizeof first), "abcde");
+  EXPECT_STREQ(second, "fg");
+  receive(1, 33);  // more than a CQE holds
+  ASSERT_EQ(mlx5::poll_cq(ibcq(), 1, &wc), 1);
+  EXPECT_EQ(wc.status, IBV_WC_LOC_LEN_ERR);
+  wr.num_sge = 1;
+  receive(2, 7);  // more than the list has room for
+  ASSERT_EQ(mlx5::poll_cq(ibcq(), 1, &wc), 1);
+  EXPECT_EQ(wc.status, IBV_WC_LOC_LEN_ERR);
+  receive(3, 4);
+  cqe_at_end()->op_own ^= 3 << 2;  // in the half before it: a CQE of 64 bytes has none
+  ASSERT_EQ(mlx5::poll_cq(ibcq(), 1, &wc), 1);
+  EXPECT_EQ(wc.status, IBV_WC_LOC_LEN_ERR);
+}
+
+// Of an atomic operation whose list is at the start of the ring, behind the WQE's other segments at its end.
+TEST_F(Queues, AtomicResultInTheCqe) {
+  std::uint64_t results[kBlocks] = {};
+  ibv_send_wr wr = {};
+  wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+  wr.num_sge = 1;
+  for (unsigned i = 0; i < kBlocks; ++i) {
+    ibv_sge sge = {reinterpret_cast<std::uintptr_t>(&results[i]), 8, 1};
+    wr.sg_list = &sge;
+    ASSERT_EQ(post(wr), 0);
+    auto* cqe = complete(MLX5_CQE_REQ, static_cast<std::uint16_t>(i), MLX5_OPCODE_ATOMIC_FA);
+    const std::uint64_t result = 100 + i;
+    std::memcpy(cqe, &result, sizeof result);
+    cqe->byte_cnt = htobe32(8);
+    cqe->op_own |= 1 << 2;
+    ibv_wc wc = {};
+    ASSERT_EQ(mlx5::poll_cq(ibcq(), 1, &wc), 1);
+    EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+    EXPECT_EQ(wc.opcode, IBV_WC_FETCH_ADD);
+    EXPECT_EQ(results[i], 100 + i);
+  }
+  wr.opcode = IBV_WR_RDMA_WRITE;
+  wr.num_sge = 0;
+  ASSERT_EQ(post(wr), 0);
+  complete(MLX5_CQE_REQ, kBlocks, MLX5_OPCODE_RDMA_WRITE)->op_own |= 1 << 2;  // a write has no result
+  ibv_wc wc = {};
+  ASSERT_EQ(mlx5::poll_cq(ibcq(), 1, &wc), 1);
+  EXPECT_EQ(wc.status, IBV_WC_REM_INV_REQ_ERR);
+}
+
 TEST_F(Queues, CleaningKeepsOthersInOrder) {
   mlx5::Qp other;
   table[9] = &other;

@@ -65,6 +65,7 @@ class Queues : public ::testing::Test {
     cq.pending = &pending;
     table[7] = &qp;
     cq.qps = table.data();
+    cq.verbs.cq.context = nullptr;
     for (std::size_t i = 63; i < sizeof cq_ring; i += 64) cq_ring[i] = static_cast<char>(mlx5::kOpcodeInvalid);
   }
 
@@ -93,6 +94,8 @@ class Queues : public ::testing::Test {
     ++produced;
     return cqe;
   }
+
+  mlx5_cqe64* cqe_at_end() { return reinterpret_cast<mlx5_cqe64*>(cq_ring + 64 * ((produced - 1) & cq.mask)); }
 
   mlx5::Qp qp;
   mlx5::Cq cq;
