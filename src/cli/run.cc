@@ -16,6 +16,7 @@ namespace {
 struct RunOptions {
   HostOptions host;
   std::string capture;
+  std::string record;
   std::string stack = "own";
   std::string netdev;
   std::vector<std::string> program;
@@ -50,6 +51,7 @@ int run(const RunOptions& options) {
   options.host.export_environment();
   if (!options.netdev.empty()) setenv("VERBENA_NETDEV", options.netdev.c_str(), 1);
   if (!options.capture.empty()) setenv("VERBENA_CAPTURE", std::filesystem::absolute(options.capture).c_str(), 1);
+  if (!options.record.empty()) setenv("VERBENA_RECORD", std::filesystem::absolute(options.record).c_str(), 1);
 
   std::vector<char*> argv;
   for (const std::string& word : options.program) argv.push_back(const_cast<char*>(word.c_str()));
@@ -94,6 +96,11 @@ void add_run(CLI::App& app, Action& chosen, std::vector<std::string> program) {
   command
       ->add_option("--capture", options->capture,
                    "Write every packet to this pcapng file; several programs may name the same one")
+      ->type_name("FILE");
+  command
+      ->add_option("--record", options->record,
+                   "Append every request to the kernel to this file, a line of JSON each; several programs may name the same "
+                   "one")
       ->type_name("FILE");
   command
       ->add_option("--netdev", options->netdev,

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "device/memory/guard.h"
 #include "device/refusals.h"
 #include "kernel/nldev.h"
 #include "nic/runtime.h"
@@ -15,6 +16,7 @@
 #include "nic/tokens.h"
 #include "nic/watcher.h"
 #include "uverbs/backend.h"
+#include "uverbs/record.h"
 
 namespace verbena::nic {
 namespace {
@@ -221,12 +223,18 @@ constexpr uverbs::Backend kBackend{
     .netlink = netlink,
 };
 
+// A recorder reads the program's memory as the kernel's role does: a wrong pointer is no signal.
+constexpr uverbs::UserMemory kProgramMemory{
+    [](void* to, const void* from, std::size_t n) { return device::guarded_read(to, from, n) == 0; },
+    [](void*, const void*, std::size_t) { return false; }};
+
 }  // namespace
 }  // namespace verbena::nic
 
 extern "C" __attribute__((visibility("default"))) const verbena::uverbs::Backend* verbena_embedded_backend(
     std::uint32_t abi) {
-  return abi == verbena::uverbs::kBackendAbi ? &verbena::nic::kBackend : nullptr;
+  using namespace verbena;
+  return abi == uverbs::kBackendAbi ? &uverbs::recorded(nic::kBackend, nic::kProgramMemory) : nullptr;
 }
 
 // For the C++ interface (include/verbena/error.h): why the device gave a syndrome. 0, or ENOENT if it never gives it.

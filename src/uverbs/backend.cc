@@ -9,6 +9,8 @@
 #include <mutex>
 #include <string>
 
+#include "uverbs/record.h"
+
 namespace verbena::uverbs {
 namespace {
 
@@ -40,6 +42,15 @@ Choice embedded() {
   return {backend, 0};
 }
 
+// What comes to a virtual node (src/preload) is recorded there.
+Choice real_kernel() {
+  if (void* library = dlopen("libverbena-preload.so", RTLD_NOW | RTLD_NOLOAD)) {
+    dlclose(library);
+    return {&kernel_backend(), 0};
+  }
+  return {&recorded(kernel_backend(), kTrustedMemory), 0};
+}
+
 bool kernel_has_mlx5() {
   const Backend& kernel = kernel_backend();
   int count = kernel.device_count();
@@ -54,10 +65,10 @@ bool kernel_has_mlx5() {
 
 Choice choose() {
   const char* mode = std::getenv("VERBENA_MODE");
-  if (mode && std::strcmp(mode, "kernel") == 0) return {&kernel_backend(), 0};
+  if (mode && std::strcmp(mode, "kernel") == 0) return real_kernel();
   if (mode && std::strcmp(mode, "embedded") == 0) return embedded();
   if (mode && *mode && std::strcmp(mode, "auto") != 0) return {nullptr, EINVAL};
-  return kernel_has_mlx5() ? Choice{&kernel_backend(), 0} : embedded();
+  return kernel_has_mlx5() ? real_kernel() : embedded();
 }
 
 }  // namespace

@@ -129,9 +129,9 @@ class Bench:
     def __exit__(self, *_):
         shutil.rmtree(self.run_dir, ignore_errors=True)
 
-    def command(self, argv, host=None, devices=None, capture=None):
+    def command(self, argv, host=None, devices=None, capture=None, record=None):
         options = [] if self.stack == "own" else ["--stack", self.stack]
-        for name, value in (("--host", host), ("--devices", devices), ("--capture", capture)):
+        for name, value in (("--host", host), ("--devices", devices), ("--capture", capture), ("--record", record)):
             if value:
                 options += [name, str(value)]
         return [str(self.build / "bin" / "verbena"), "run", *options, "--", *argv]
@@ -142,16 +142,16 @@ class Bench:
     def run(self, argv, seconds=60, **options):
         return self.start(argv, **options).wait(seconds * self.patience)
 
-    def pair(self, server, client, seconds=60, hosts=(None, None), devices=None, capture=None):
+    def pair(self, server, client, seconds=60, hosts=(None, None), devices=None, capture=None, records=(None, None)):
         """Runs server, and client once the server listens. "{port}" in either is a free TCP port.
         Returns (server's end, client's end)."""
         port = free_port()
         server, client = ([word.replace("{port}", str(port)) for word in argv] for argv in (server, client))
-        first = self.start(server, host=hosts[0], devices=devices, capture=capture)
+        first = self.start(server, host=hosts[0], devices=devices, capture=capture, record=records[0])
         deadline = time.monotonic() + seconds * self.patience
         while first.alive() and not listening(port) and time.monotonic() < deadline:
             time.sleep(0.01)
-        second = self.start(client, host=hosts[1], devices=devices, capture=capture)
+        second = self.start(client, host=hosts[1], devices=devices, capture=capture, record=records[1])
         # One that dies leaves the other waiting for ever: then there is nothing to wait for but a moment of grace.
         while time.monotonic() < deadline and (first.alive() or second.alive()):
             broken = [p.popen.poll() for p in (first, second) if not p.alive()]

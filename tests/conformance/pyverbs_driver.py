@@ -2,10 +2,14 @@
 
 pyverbs_driver.py TESTS_FOLDER MODULE JOURNAL [PATTERN]: started by suite_pyverbs.py in a fresh process; when a case crashes
 or hangs the process, the journal tells which, and the next process goes on behind it. PATTERN is looked for in CLASS.CASE.
+
+With VERBENA_RECORD in the environment the cases announce themselves in that file as well, and random numbers are those of
+the case's name: two runs are to be comparable.
 """
 import json
 import multiprocessing
 import os
+import random
 import re
 import sys
 import time
@@ -28,6 +32,10 @@ class Journal(unittest.TestResult):
 
     def startTest(self, test):
         super().startTest(test)
+        if record := os.environ.get("VERBENA_RECORD"):
+            random.seed(test.id())
+            with open(record, "a") as lines:
+                lines.write(json.dumps({"call": "case", "name": test.id()}) + "\n")
         self.began, self.noted = time.monotonic(), False
         self.stream.write(json.dumps({"name": test.id(), "status": "begun"}) + "\n")
         self.stream.flush()

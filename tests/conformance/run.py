@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 
+import suite_differential
 import suite_ethernet
 import suite_faults
 import suite_host
@@ -41,6 +42,7 @@ SUITES = {
     "tools": suite_tools.run,
     "ucx": suite_ucx.run,
     "mpi": suite_mpi.run,
+    "differential": suite_differential.run,
     "unprivileged": suite_unprivileged.run,
 }
 # The same programs on the virtual node: NAME-system with the libraries of the system, NAME-kernel with our own, which
@@ -57,7 +59,7 @@ NEWER = {
 }
 FOR_THE_RECORD = {"pyverbs-other"}  # failures there are listed but do not fail the run
 # In CI the whole of a suite that takes long is replaced by its subset.
-CI_QUICK = {"utils", "ucx", "mpi", "unprivileged"} | set(ON_NODE)
+CI_QUICK = {"utils", "ucx", "differential", "mpi", "unprivileged"} | set(ON_NODE)
 
 
 def versions():
