@@ -1,5 +1,7 @@
 #include "mlx5/cq_ex.h"
 
+#include <array>
+
 #include "mlx5/cqe.h"
 #include "mlx5/ops.h"
 #include "mlx5/scatter.h"
@@ -16,7 +18,7 @@ inline Cq* cq_of_ex(ibv_cq_ex* ex) { return cq_of(ibv_cq_ex_to_cq(ex)); }
 [[gnu::noinline, gnu::cold]] int consume_xrc(Cq* cq, const mlx5_cqe64* cqe, Qp* owner) {
   if (!owner) return kCorrupt;
   cq->cqe = cqe;
-  cq->last_qp = nullptr;
+  cq->checksums = false;
   const std::uint8_t opcode = cqe->op_own >> 4;
   if (opcode == MLX5_CQE_REQ || (opcode > MLX5_CQE_RESP_SEND_INV && opcode != MLX5_CQE_RESP_ERR)) return kCorrupt;
   ibv_cq_ex* ex = &cq->verbs.cq_ex;
@@ -27,46 +29,73 @@ inline Cq* cq_of_ex(ibv_cq_ex* ex) { return cq_of(ibv_cq_ex_to_cq(ex)); }
   return 0;
 }
 
-// Consumes `cqe`: wr_id and status become fields of the session, the rest is read on demand.
-inline int consume(Cq* cq, const mlx5_cqe64* cqe) {
-  ++cq->ci;
+// Consumes `cqe`: wr_id and status become fields of the session, the rest is read on demand. What most CQEs are; false:
+// another kind, and nothing has happened. Saves no registers, unlike the whole.
+inline bool consume_plain(Cq* cq, const mlx5_cqe64* cqe) {
   Qp* qp = find_qp(cq, cqe);
-  if (__builtin_expect(!is_queue_pair(qp), 0)) return consume_xrc(cq, cqe, qp);
-  cq->cqe = cqe;
+  if (__builtin_expect(!is_queue_pair(qp) || holds_result(cqe), 0)) return false;
   ibv_cq_ex* ex = &cq->verbs.cq_ex;
-  ex->status = __builtin_expect(holds_result(cqe), 0) ? deliver(cq, cqe, qp) : IBV_WC_SUCCESS;
   const std::uint8_t opcode = cqe->op_own >> 4;
   if (opcode == MLX5_CQE_REQ) {
     const SendEntry& entry = retire_send(qp, cqe);
     ex->wr_id = entry.wr_id;
     cq->wc_opcode = entry.wc_opcode;
-    return 0;
+  } else {
+    if (__builtin_expect(opcode > MLX5_CQE_RESP_SEND_INV || qp->srq != nullptr, 0)) return false;
+    ex->wr_id = retire_recv(qp);
+    cq->checksums = qp->rx_checksums;
   }
-  if (__builtin_expect(opcode <= MLX5_CQE_RESP_SEND_INV, 1)) {
+  ++cq->ci;
+  cq->cqe = cqe;
+  ex->status = IBV_WC_SUCCESS;
+  return true;
+}
+
+// The same for every kind.
+[[gnu::noinline]] int consume(Cq* cq, const mlx5_cqe64* cqe) {
+  if (consume_plain(cq, cqe)) return 0;
+  ++cq->ci;
+  Qp* qp = find_qp(cq, cqe);
+  if (!is_queue_pair(qp)) return consume_xrc(cq, cqe, qp);
+  cq->cqe = cqe;
+  ibv_cq_ex* ex = &cq->verbs.cq_ex;
+  ex->status = holds_result(cqe) ? deliver(cq, cqe, qp) : IBV_WC_SUCCESS;
+  const std::uint8_t opcode = cqe->op_own >> 4;
+  const bool is_send = opcode == MLX5_CQE_REQ || opcode == MLX5_CQE_REQ_ERR;
+  if (opcode == MLX5_CQE_REQ_ERR || opcode == MLX5_CQE_RESP_ERR)
+    ex->status = status_of(as_error(cqe)->syndrome);
+  else if (opcode > MLX5_CQE_RESP_SEND_INV)
+    return kCorrupt;
+  if (is_send) {
+    const SendEntry& entry = retire_send(qp, cqe);
+    ex->wr_id = entry.wr_id;
+    cq->wc_opcode = entry.wc_opcode;
+  } else {
     ex->wr_id = retire_receive(qp, cqe);
-    cq->last_qp = qp;
-    return 0;
+    cq->checksums = qp->rx_checksums;
   }
-  if (opcode != MLX5_CQE_REQ_ERR && opcode != MLX5_CQE_RESP_ERR) return kCorrupt;
-  ex->status = status_of(as_error(cqe)->syndrome);
-  ex->wr_id = opcode == MLX5_CQE_REQ_ERR ? retire_send(qp, cqe).wr_id : retire_receive(qp, cqe);
   return 0;
 }
 
-[[gnu::noinline, gnu::cold]] int give_up(Cq* cq, int error) {
-  update_ci(cq);
-  cq->lock.unlock();
+// The first of a session; the lock is held, and given back if there is an error.
+template <bool kClock>
+[[gnu::noinline]] int begin_any(Cq* cq, const mlx5_cqe64* cqe) {
+  int error = consume(cq, cqe);
+  if constexpr (kClock) {
+    if (!error) error = read_clock_info(context_of(cq->verbs.cq.context), &cq->clock);
+  }
+  if (__builtin_expect(error, 0)) {
+    update_ci(cq);
+    cq->lock.unlock();
+  }
   return error;
 }
 
 template <bool kClock>
-[[gnu::noinline]] int begin(Cq* cq, const mlx5_cqe64* cqe) {
+inline int begin(Cq* cq, const mlx5_cqe64* cqe) {
   cq->patience = kPatientPolls;
-  if (int error = consume(cq, cqe); __builtin_expect(error, 0)) return give_up(cq, error);
-  if constexpr (kClock) {
-    if (int error = read_clock_info(context_of(cq->verbs.cq.context), &cq->clock)) return give_up(cq, error);
-  }
-  return 0;
+  if (!kClock && consume_plain(cq, cqe)) return 0;
+  return begin_any<kClock>(cq, cqe);
 }
 
 template <bool kClock>
@@ -91,7 +120,8 @@ int start_poll(ibv_cq_ex* ex, ibv_poll_cq_attr* attr) {
 int next_poll(ibv_cq_ex* ex) {
   Cq* cq = cq_of_ex(ex);
   const mlx5_cqe64* cqe = next_cqe(cq);
-  return cqe ? consume(cq, cqe) : ENOENT;
+  if (!cqe) return ENOENT;
+  return consume_plain(cq, cqe) ? 0 : consume(cq, cqe);
 }
 
 void end_poll(ibv_cq_ex* ex) {
@@ -100,40 +130,35 @@ void end_poll(ibv_cq_ex* ex) {
   cq->lock.unlock();
 }
 
+// What the opcode of a CQE says about a receive.
+struct Receive {
+  ibv_wc_opcode opcode;
+  std::uint32_t flags;
+};
+constexpr auto kReceives = [] {
+  std::array<Receive, 16> all{};
+  all[MLX5_CQE_RESP_WR_IMM] = {IBV_WC_RECV_RDMA_WITH_IMM, IBV_WC_WITH_IMM};
+  all[MLX5_CQE_RESP_SEND] = {IBV_WC_RECV, 0};
+  all[MLX5_CQE_RESP_SEND_IMM] = {IBV_WC_RECV, IBV_WC_WITH_IMM};
+  all[MLX5_CQE_RESP_SEND_INV] = {IBV_WC_RECV, IBV_WC_WITH_INV};
+  return all;
+}();
+
 ibv_wc_opcode read_opcode(ibv_cq_ex* ex) {
   const Cq* cq = cq_of_ex(ex);
-  switch (cq->cqe->op_own >> 4) {
-    case MLX5_CQE_REQ: {
-      const std::uint32_t opcode = kWcOpcodes[send_opcode(cq->cqe)];
-      return static_cast<ibv_wc_opcode>(opcode == kFromEntry ? cq->wc_opcode : opcode & 0xffff);
-    }
-    case MLX5_CQE_RESP_WR_IMM:
-      return IBV_WC_RECV_RDMA_WITH_IMM;
-    case MLX5_CQE_RESP_SEND:
-    case MLX5_CQE_RESP_SEND_IMM:
-    case MLX5_CQE_RESP_SEND_INV:
-      return IBV_WC_RECV;
-    default:
-      return static_cast<ibv_wc_opcode>(0);
-  }
+  const unsigned cqe_opcode = cq->cqe->op_own >> 4;
+  if (cqe_opcode != MLX5_CQE_REQ) return kReceives[cqe_opcode].opcode;
+  const std::uint32_t opcode = kWcOpcodes[send_opcode(cq->cqe)];
+  return static_cast<ibv_wc_opcode>(opcode == kFromEntry ? cq->wc_opcode : opcode & 0xffff);
 }
 
 unsigned read_wc_flags(ibv_cq_ex* ex) {
   const Cq* cq = cq_of_ex(ex);
   const mlx5_cqe64* cqe = cq->cqe;
-  unsigned flags = (be(cqe->flags_rqpn) >> 28) & 3 ? IBV_WC_GRH : 0;
-  switch (cqe->op_own >> 4) {
-    case MLX5_CQE_RESP_WR_IMM:
-    case MLX5_CQE_RESP_SEND_IMM:
-      flags |= IBV_WC_WITH_IMM;
-      break;
-    case MLX5_CQE_RESP_SEND_INV:
-      flags |= IBV_WC_WITH_INV;
-      break;
-    case MLX5_CQE_RESP_SEND:
-      if (cq->last_qp && cq->last_qp->rx_checksums) flags |= checksum_flag(cqe);
-      break;
-  }
+  const unsigned cqe_opcode = cqe->op_own >> 4;
+  unsigned flags = kReceives[cqe_opcode].flags;
+  if (cqe->flags_rqpn & be(3u << 28)) flags |= IBV_WC_GRH;
+  if (__builtin_expect(cq->checksums, 0) && cqe_opcode == MLX5_CQE_RESP_SEND) flags |= checksum_flag(cqe);
   return flags;
 }
 

@@ -181,7 +181,7 @@ struct Cq {
   Qp* const* qps = nullptr;                // by user index
   // a cq_ex session
   const mlx5_cqe64* cqe = nullptr;
-  Qp* last_qp = nullptr;
+  bool checksums = false;  // session: of the last receive, whether its queue is told about checksums
   std::uint32_t wc_opcode = 0;
   mlx5dv_clock_info clock = {};
   std::uint32_t arm_sn = 0;
