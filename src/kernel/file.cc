@@ -45,7 +45,7 @@ constexpr std::uint16_t kReleaseOrder[] = {UVERBS_OBJECT_COUNTERS,
                                            UVERBS_OBJECT_RWQ_IND_TBL, UVERBS_OBJECT_WQ, UVERBS_OBJECT_MW,
                                            UVERBS_OBJECT_SRQ, UVERBS_OBJECT_CQ, UVERBS_OBJECT_XRCD,
                                            UVERBS_OBJECT_AH, UVERBS_OBJECT_MR, uverbs::newer::kObjectDmah, UVERBS_OBJECT_DM, MLX5_IB_OBJECT_VAR,
-                                           MLX5_IB_OBJECT_DEVX_UMEM,
+                                           MLX5_IB_OBJECT_DEVX_UMEM, MLX5_IB_OBJECT_PP,
                                            MLX5_IB_OBJECT_UAR, UVERBS_OBJECT_PD};
 
 // A second mapping of shared memory that this process has mapped already.
@@ -143,6 +143,7 @@ void File::release() {
       if (Object* object = objects_.find(handle, cls, &error)) destroy(object);
     }
   }
+  release_devx();  // what QPs of the verbs stood on: queue groups, counters
   for (const auto& [id, channel] : devx_events_) node_->events().unsubscribe_channel(channel);
   for (const auto& [id, pipe] : async_) node_->events().remove_listener(pipe);
   give_back_transport_domain(*this);
@@ -152,7 +153,8 @@ void File::release() {
 }
 
 // DEVX objects stand on each other in ways that only the device knows: it refuses to destroy what is in use, so they are
-// tried, youngest first, until nothing more goes. They may stand on objects of the verbs, never the other way round.
+// tried, youngest first, until nothing more goes. They may stand on objects of the verbs, and QPs of
+// the verbs on them: what is refused before those go is tried again afterwards.
 void File::release_devx() {
   for (bool progress = true; progress;) {
     progress = false;

@@ -411,6 +411,25 @@ void send_for_a_second(World* w, bool responder, std::uint32_t mbit) {
 
 }  // namespace
 
+// A context that is closed gives back what nobody has freed: entries, and groups that its QPs hang on.
+void closing_frees() {
+  for (int i = 0; i < 200; ++i) {
+    World w = open_devx();
+    CHECK(alloc_pp(&w, 100 + static_cast<std::uint32_t>(i)));
+    CHECK(!ibv_dealloc_pd(w.pd) && !ibv_close_device(w.context));
+  }
+  for (int i = 0; i < 600; ++i) {
+    World w = open_devx();
+    mlx5dv_sched_leaf* leaf = make_leaf(&w, under(make_node(&w, under(nullptr)), 1000));
+    CHECK(leaf);
+    auto* pair = new Pair(&w);
+    CHECK(!mlx5dv_modify_qp_sched_elem(pair->a, leaf, nullptr));
+    CHECK(!ibv_close_device(w.context));
+    std::free(pair->data);
+    ::operator delete(pair);
+  }
+}
+
 int main(int argc, char** argv) {
   World w = open_devx();
   if (argc == 3 && !std::strcmp(argv[1], "paced")) {
@@ -418,6 +437,7 @@ int main(int argc, char** argv) {
   } else if (argc == 3) {
     send_for_a_second(&w, !std::strcmp(argv[1], "responder"), static_cast<std::uint32_t>(std::atoi(argv[2])));
   } else {
+    closing_frees();
     packet_pacing(&w);
     wrong_elements(&w);
     by_hand(&w);

@@ -283,6 +283,7 @@
   X(0x170012, bad_res_state,  sq_current_state,      "sq_state: not the state that the send queue is in") \
   X(0x170013, bad_param,      sq_new_state,          "sqc.state: ERR becomes RDY by way of RST") \
   X(0x170014, bad_param,      sq_bitmask,            "modify_bitmask: packet_pacing_rate_limit_index (1) and qos_queue_group_id (4) can be modified") \
+  X(0x170015, bad_param,      tis_lag_port,          "tisc.lag_tx_port_affinity: no such port in the bond") \
   /* receive queues of frames */ \
   X(0x180001, exceed_lim,     rq_none_left,          "all receive queues and queue pairs are in use (log_max_rq)") \
   X(0x180002, bad_resource,   rq_missing,            "rqn: no such receive queue, or it belongs to another uid") \

@@ -102,6 +102,16 @@ TEST_F(RawTest, TransportInterfaces) {
   ASSERT_EQ(query.run(*device_), Status::ok);
   EXPECT_EQ(query.out.sub<prm::QueryTisOut::tis_context>().get<Tisc::prio>(), 5u);
   EXPECT_EQ(query.out.sub<prm::QueryTisOut::tis_context>().get<Tisc::lag_tx_port_affinity>(), 0u);
+  modify.in.sub<prm::ModifyTisIn::bitmask>().set<prm::ModifyTisBitmask::lag_tx_port_affinity>(1);
+  modify.in.sub<prm::ModifyTisIn::ctx>().set<Tisc::prio>(7).set<Tisc::lag_tx_port_affinity>(3);
+  modify.run(*device_);
+  EXPECT_EQ(modify.syndrome(), Syndrome::tis_lag_port);
+  ASSERT_EQ(query.run(*device_), Status::ok);
+  EXPECT_EQ(query.out.sub<prm::QueryTisOut::tis_context>().get<Tisc::prio>(), 5u);  // nothing has happened
+  auto beyond = tis_request();
+  beyond.in.sub<prm::CreateTisIn::ctx>().set<Tisc::lag_tx_port_affinity>(3);
+  beyond.run(*device_);
+  EXPECT_EQ(beyond.syndrome(), Syndrome::tis_lag_port);
   const auto sqn = make_sq();
   EXPECT_EQ(destroy_tis(tisn_), Syndrome::tis_busy);
   Request<prm::DeallocTransportDomainIn, prm::DeallocTransportDomainOut> td(Opcode::dealloc_transport_domain);

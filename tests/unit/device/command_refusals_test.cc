@@ -33,7 +33,8 @@ constexpr Syndrome kUnprovoked[] = {
     Syndrome::sched_root, Syndrome::sched_share, Syndrome::sched_depth, Syndrome::sched_none_left,
     Syndrome::sched_missing, Syndrome::sched_busy, Syndrome::sched_select,
     // and command_raw_test.cc these (there is nobody to take all queues for sq_none_left):
-    Syndrome::tis_none_left, Syndrome::tis_missing, Syndrome::tis_busy, Syndrome::tis_domain, Syndrome::sq_none_left,
+    Syndrome::tis_none_left, Syndrome::tis_missing, Syndrome::tis_busy, Syndrome::tis_domain, Syndrome::tis_lag_port,
+    Syndrome::sq_none_left,
     Syndrome::sq_missing, Syndrome::sq_initial_state, Syndrome::sq_hairpin, Syndrome::sq_ts_format, Syndrome::sq_wq_type,
     Syndrome::sq_size, Syndrome::sq_pd, Syndrome::sq_uar, Syndrome::sq_cq, Syndrome::sq_tis, Syndrome::sq_rate,
     Syndrome::sq_leaf, Syndrome::sq_current_state, Syndrome::sq_new_state, Syndrome::sq_bitmask,
