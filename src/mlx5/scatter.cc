@@ -39,7 +39,7 @@ ibv_wc_status deliver(const Cq* cq, const mlx5_cqe64* cqe, List list) {
     std::memcpy(&segment, list.at, sizeof segment);
     const std::size_t part = std::min<std::size_t>(left, be(segment.byte_count));
     // Memory that takes anything and keeps nothing has no address.
-    if (!null_key || be(segment.lkey) != null_key)
+    if (part && (!null_key || be(segment.lkey) != null_key))
       std::memcpy(reinterpret_cast<void*>(be(segment.addr)), from, part);
     from += part;
     left -= part;

@@ -5,6 +5,8 @@
 //   rates requester MBIT      sends for a second under a leaf of so many Mbit/s, for a capture
 //   rates responder MBIT      the same with READs, under a leaf of the responder
 //   rates paced MBIT          frames of a raw send queue that names an entry of the packet pacing table
+#include <vector>
+
 #include "devx_world.h"
 #include "prm/raw.h"
 #include "prm/scheduling.h"
@@ -413,20 +415,22 @@ void send_for_a_second(World* w, bool responder, std::uint32_t mbit) {
 
 // A context that is closed gives back what nobody has freed: entries, and groups that its QPs hang on.
 void closing_frees() {
+  static auto& kept = *new std::vector<void*>;  // what a closed context had is never freed; that is the point
   for (int i = 0; i < 200; ++i) {
     World w = open_devx();
-    CHECK(alloc_pp(&w, 100 + static_cast<std::uint32_t>(i)));
+    kept.push_back(alloc_pp(&w, 100 + static_cast<std::uint32_t>(i)));
+    CHECK(kept.back());
     CHECK(!ibv_dealloc_pd(w.pd) && !ibv_close_device(w.context));
   }
   for (int i = 0; i < 600; ++i) {
     World w = open_devx();
-    mlx5dv_sched_leaf* leaf = make_leaf(&w, under(make_node(&w, under(nullptr)), 1000));
-    CHECK(leaf);
+    mlx5dv_sched_node* root = make_node(&w, under(nullptr));
+    mlx5dv_sched_leaf* leaf = make_leaf(&w, under(root, 1000));
+    CHECK(root && leaf);
     auto* pair = new Pair(&w);
+    kept.insert(kept.end(), {pair, leaf, root, w.pd});
     CHECK(!mlx5dv_modify_qp_sched_elem(pair->a, leaf, nullptr));
     CHECK(!ibv_close_device(w.context));
-    std::free(pair->data);
-    ::operator delete(pair);
   }
 }
 
