@@ -66,7 +66,7 @@ def remarks(cases):
         reasons = collections.OrderedDict()
         for case in cases:
             if case["status"] == status:
-                why = case["reason"].replace("|", "/").strip()[:160] or "no reason given"
+                why = case["reason"].replace("|", "/").strip()[:160].rstrip() or "no reason given"
                 if case.get("why"):
                     why += f" ({case['why']})"
                 reasons.setdefault(why, []).append(case["name"].split(".")[-1] if "." in case["name"] else case["name"])
