@@ -72,6 +72,8 @@ struct Profile {
   unsigned path_mtu_code() const;
   // One virtual device shows one verbs port; in LAG mode that port stands for both physical ones.
   unsigned lag_ports() const { return lag && ports == 2 ? 2 : 1; }
+  // What lag_tx_port_affinity may say; 0: as the bond likes.
+  bool has_lag_port(unsigned port) const { return port <= lag_ports(); }
   std::string firmware_text() const;
 };
 

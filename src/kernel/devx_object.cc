@@ -68,9 +68,9 @@ int native_create(File& file, Request& request) {
   auto object = std::make_unique<DevxObject>();
   object->id = created_object(command.in(), command.out());
   object->undo = destroy_request(command.in(), object->id, uid);
-  object->doorbell = doorbell_of(file, command.in(), object->id.kind);
-  if (has_no_send_record(command.in(), object->id.kind)) object->doorbell = 0;
-  if (object->doorbell || has_no_send_record(command.in(), object->id.kind)) file.watch_devx(*object);
+  const bool no_record = has_no_send_record(command.in(), object->id.kind);
+  object->doorbell = no_record ? 0 : doorbell_of(file, command.in(), object->id.kind);
+  if (object->doorbell || no_record) file.watch_devx(*object);
   const std::uint32_t handle = file.objects().add(std::move(object));
   request.set_id(MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE, handle);
   return 0;

@@ -40,13 +40,12 @@ std::uint64_t mapping_offset(std::uint64_t command, std::uint64_t index) {
 constexpr std::uint32_t kHeirHandles = 1u << 20;
 
 // Order in which a dying context's objects go: what stands on others first.
-constexpr std::uint16_t kReleaseOrder[] = {UVERBS_OBJECT_COUNTERS,
-                                           MLX5_IB_OBJECT_FLOW_MATCHER, UVERBS_OBJECT_QP,
-                                           UVERBS_OBJECT_RWQ_IND_TBL, UVERBS_OBJECT_WQ, UVERBS_OBJECT_MW,
-                                           UVERBS_OBJECT_SRQ, UVERBS_OBJECT_CQ, UVERBS_OBJECT_XRCD,
-                                           UVERBS_OBJECT_AH, UVERBS_OBJECT_MR, uverbs::newer::kObjectDmah, UVERBS_OBJECT_DM, MLX5_IB_OBJECT_VAR,
-                                           MLX5_IB_OBJECT_DEVX_UMEM, MLX5_IB_OBJECT_PP,
-                                           MLX5_IB_OBJECT_UAR, UVERBS_OBJECT_PD};
+constexpr std::uint16_t kReleaseOrder[] = {
+    UVERBS_OBJECT_COUNTERS, MLX5_IB_OBJECT_FLOW_MATCHER, UVERBS_OBJECT_QP,   UVERBS_OBJECT_RWQ_IND_TBL,
+    UVERBS_OBJECT_WQ,       UVERBS_OBJECT_MW,            UVERBS_OBJECT_SRQ,  UVERBS_OBJECT_CQ,
+    UVERBS_OBJECT_XRCD,     UVERBS_OBJECT_AH,            UVERBS_OBJECT_MR,   uverbs::newer::kObjectDmah,
+    UVERBS_OBJECT_DM,       MLX5_IB_OBJECT_VAR,          MLX5_IB_OBJECT_DEVX_UMEM, MLX5_IB_OBJECT_PP,
+    MLX5_IB_OBJECT_UAR,     UVERBS_OBJECT_PD};
 
 // A second mapping of shared memory that this process has mapped already.
 void* map_again(void* memory, void* addr, std::size_t length, int prot, int flags) {
@@ -153,8 +152,8 @@ void File::release() {
 }
 
 // DEVX objects stand on each other in ways that only the device knows: it refuses to destroy what is in use, so they are
-// tried, youngest first, until nothing more goes. They may stand on objects of the verbs, and QPs of
-// the verbs on them: what is refused before those go is tried again afterwards.
+// tried, youngest first, until nothing more goes. They may stand on objects of the verbs, and QPs of the verbs on them:
+// what is refused before those go is tried again afterwards.
 void File::release_devx() {
   for (bool progress = true; progress;) {
     progress = false;
@@ -210,7 +209,8 @@ bool File::serve_watched() {
         device().arm_cq(token);
       }
     }
-    for (const std::uint64_t& doorbell : doorbells) device().send_doorbell(std::as_bytes(std::span<const std::uint64_t, 1>(&doorbell, 1)));
+    for (const std::uint64_t& doorbell : doorbells)
+      device().send_doorbell(std::as_bytes(std::span<const std::uint64_t, 1>(&doorbell, 1)));
     worked = worked || !rings.empty() || !doorbells.empty();
   }
   return worked;
@@ -287,7 +287,7 @@ void File::forget_fd(int fd) {
 
 void File::add_mapping(std::uint64_t offset, bool writable) { mappings_[offset] = {writable}; }
 
-void File::add_clock() { mappings_[std::uint64_t{MLX5_IB_MMAP_CORE_CLOCK} << 8 << 12] = {.writable = false, .clock = true}; }
+void File::add_clock() { mappings_[mapping_offset(MLX5_IB_MMAP_CORE_CLOCK, 0)] = {.writable = false, .clock = true}; }
 
 void File::remove_mapping(std::uint64_t offset) {
   mappings_.erase(offset);

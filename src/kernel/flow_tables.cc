@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernel/command.h"
+#include "support/bytes.h"
 
 namespace verbena::kernel {
 namespace {
@@ -27,23 +28,7 @@ bool same_treatment(const FlowVerdict& a, const FlowVerdict& b) {
 
 }  // namespace
 
-std::optional<std::uint32_t> FlowNumbers::take() {
-  if (free_.empty()) return fresh_ < end_ ? std::optional(fresh_++) : std::nullopt;
-  const std::uint32_t number = free_.back();
-  free_.pop_back();
-  return number;
-}
-
-std::size_t FlowHash::operator()(const FlowMatch::Bytes& bytes) const {
-  std::uint64_t h = 0;
-  for (std::size_t i = 0; i + 8 <= bytes.size(); i += 8) {
-    std::uint64_t word;
-    std::memcpy(&word, bytes.data() + i, sizeof word);
-    h = (h ^ word) * 0x9e3779b97f4a7c15u;
-    h ^= h >> 32;
-  }
-  return h;
-}
+std::size_t FlowHash::operator()(const FlowMatch::Bytes& bytes) const { return hash_words(bytes); }
 
 FlowTables::Table::Table() : wide(0, kGroups), single(kGroups * kGroupEntries, kTable) {}
 
@@ -151,7 +136,7 @@ int FlowTables::open_group(device::Device& device, Table& table, Kind& kind, Gro
   group.id = command.out().get<prm::CreateFlowGroupOut::group_id>();
   group.first = first;
   group.wide = wide.has_value();
-  group.indices = FlowNumbers(first, first + size);
+  group.indices = FreeNumbers(first, first + size);
   group.open = true;
   group.open_at = kind.open.insert(kind.open.end(), &group);
   *out = &group;

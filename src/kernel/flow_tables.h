@@ -19,6 +19,7 @@
 
 #include "device/device.h"
 #include "prm/flow.h"
+#include "support/free_numbers.h"
 
 namespace verbena::kernel {
 
@@ -90,18 +91,6 @@ class FlowTables {
   std::unordered_map<Entry*, Table*> forwarders_;  // entries that let packets go on, and where they are
 };
 
-// Numbers [first, end), each given out once at a time.
-class FlowNumbers {
- public:
-  FlowNumbers(std::uint32_t first, std::uint32_t end) : fresh_(first), end_(end) {}
-  std::optional<std::uint32_t> take();
-  void give_back(std::uint32_t number) { free_.push_back(number); }
-
- private:
-  std::uint32_t fresh_, end_;
-  std::vector<std::uint32_t> free_;
-};
-
 // What rules of one kind have in common.
 struct FlowMask {
   FlowMatch::Bytes bytes{};
@@ -134,7 +123,7 @@ struct FlowTables::Entry {
 struct FlowTables::Group {
   std::uint32_t id = 0, first = 0, used = 0;
   bool wide = false;                        // has room for many entries, or for one
-  FlowNumbers indices{0, 0};
+  FreeNumbers indices{0, 0};
   bool open = false;                        // has room; then among its kind's
   std::list<Group*>::iterator open_at;
   std::list<Group>::iterator self;
@@ -149,7 +138,7 @@ struct FlowTables::Kind {
 struct FlowTables::Table {
   std::uint32_t id = 0;
   unsigned priority = 0;
-  FlowNumbers wide, single;                 // places of groups
+  FreeNumbers wide, single;                 // places of groups
   std::unordered_map<FlowMask, Kind, FlowHash> kinds;
   Table();
 };

@@ -12,13 +12,13 @@
 #include "kernel/ib.h"
 #include "kernel/method.h"
 #include "kernel/mr.h"
+#include "prm/misc.h"
 #include "prm/srq.h"
 
 namespace verbena::kernel {
 namespace {
 
 constexpr std::uint32_t kNextSegment = 16, kDataSegment = 16, kSmallestWqe = 32;
-constexpr std::uint32_t kNoUserIndex = 0xffffff;
 
 struct SrqParams {
   std::uint64_t user_handle = 0;
@@ -67,7 +67,7 @@ int make_xrc(File& file, const SrqParams& params, const Ring& ring, std::uint32_
   context.set<XrcSrqc::log_xrc_srq_size>(ring.log_entries).set<XrcSrqc::log_rq_stride>(ring.log_stride - 4);
   context.set<XrcSrqc::page_offset>(ring.pages.offset64).set<XrcSrqc::pd>(params.pd->pdn);
   context.set<XrcSrqc::cqn>(params.cq->cqn).set<XrcSrqc::xrcd>(params.xrcd->xrcdn);
-  context.set<XrcSrqc::user_index>(file.context().cqe_version ? ring.user_index : kNoUserIndex);
+  context.set<XrcSrqc::user_index>(file.context().cqe_version ? ring.user_index : prm::kNoUserIndex);
   context.set<XrcSrqc::dbr_addr>(ring.doorbell);
   fill_pages<prm::CreateXrcSrqIn::pas>(command.in(), ring.pages);
   if (int error = command.run(file.device())) return error;
@@ -90,7 +90,7 @@ int create_srq(File& file, SrqParams& params, const Udata& driver, Srq** out) {
   if (request.reserved0 || request.reserved1) return EINVAL;
   if (!driver.tail_is_zero(sizeof request) || request.flags) return EINVAL;
   const bool xrc = params.type == SrqType::xrc;
-  if (xrc && (file.context().cqe_version ? request.uidx & ~kNoUserIndex : request.uidx != kNoUserIndex)) return EINVAL;
+  if (xrc && (file.context().cqe_version ? request.uidx & ~prm::kNoUserIndex : request.uidx != prm::kNoUserIndex)) return EINVAL;
   const std::uint64_t bytes = std::uint64_t{srq->entries} * wqe;
   PageRun pages{};
   if (int error = check_memory(request.buf_addr, bytes, false)) return error;
@@ -228,7 +228,9 @@ int write_create_xsrq(File& file, WriteCall& call) {
 int arm(File& file, const Srq& srq, std::uint32_t limit) {
   if (srq.type == SrqType::xrc) {
     Command<prm::ArmXrcSrqIn, prm::ArmXrcSrqOut> command(prm::Opcode::arm_xrc_srq, file.context().uid);
-    command.in().set<prm::ArmXrcSrqIn::op_mod>(1).set<prm::ArmXrcSrqIn::xrc_srqn>(srq.srqn).set<prm::ArmXrcSrqIn::lwm>(limit);
+    using In = prm::ArmXrcSrqIn;
+    command.in().set<In::op_mod>(static_cast<std::uint32_t>(prm::ArmRqOpMod::srq));
+    command.in().set<In::xrc_srqn>(srq.srqn).set<In::lwm>(limit);
     return command.run(file.device());
   }
   using In = prm::ModifyRmpIn;

@@ -7,11 +7,10 @@
 #include "kernel/command.h"
 #include "kernel/method.h"
 #include "kernel/qp.h"
+#include "prm/misc.h"
 
 namespace verbena::kernel {
 namespace {
-
-constexpr std::uint32_t kNoUserIndex = 0xffffff;
 
 Qp* add_handle(File& file, const XrcTarget& params, std::shared_ptr<TargetQp> target) {
   auto qp = std::make_unique<Qp>();
@@ -49,7 +48,7 @@ int create_target_qp(File& file, const XrcTarget& params, Qp** out) {
   qpc.set<Qpc::st>(prm::QpServiceType::xrc).set<Qpc::pm_state>(prm::PathMigrationState::migrated);
   qpc.set<Qpc::pd>(driver.pdn).set<Qpc::rq_type>(prm::RqType::srq_rmp_xrq).set<Qpc::no_sq>(1);
   qpc.set<Qpc::cqn_rcv>(driver.cqn).set<Qpc::cqn_snd>(driver.cqn).set<Qpc::srqn_rmpn_xrqn>(driver.srqn);
-  qpc.set<Qpc::xrcd>(params.xrcd->xrcdn).set<Qpc::user_index>(kNoUserIndex);
+  qpc.set<Qpc::xrcd>(params.xrcd->xrcdn).set<Qpc::user_index>(prm::kNoUserIndex);
   if (int error = command.run(file.device())) return error;
   auto target = std::make_shared<TargetQp>();
   target->qpn = command.out().get<prm::CreateQpOut::qpn>();

@@ -18,12 +18,21 @@ namespace verbena::kernel {
 
 // ---- domains ----
 
+namespace {
+
+int alloc_xrcd(Node& node, std::uint32_t* xrcdn) {
+  Command<prm::AllocXrcdIn, prm::AllocXrcdOut> command(prm::Opcode::alloc_xrcd);
+  if (int error = command.run(node.device())) return error;
+  *xrcdn = command.out().get<prm::AllocXrcdOut::xrcd>();
+  return 0;
+}
+
+}  // namespace
+
 int XrcState::open(Node& node, int fd, int oflags, std::uint32_t* xrcdn) {
   std::lock_guard guard(lock_);
   if (fd == -1) {
-    Command<prm::AllocXrcdIn, prm::AllocXrcdOut> command(prm::Opcode::alloc_xrcd);
-    if (int error = command.run(node.device())) return error;
-    *xrcdn = command.out().get<prm::AllocXrcdOut::xrcd>();
+    if (int error = alloc_xrcd(node, xrcdn)) return error;
   } else {
     struct stat file {};
     if (fstat(fd, &file) != 0) return EBADF;
@@ -75,18 +84,11 @@ int make_srq(Node& node, std::byte* page, const XrcDefaults& of, std::uint32_t x
   const auto context = command.in().sub<prm::CreateXrcSrqIn::xrc_srq_context_entry>();
   context.set<XrcSrqc::log_xrc_srq_size>(1).set<XrcSrqc::log_rq_stride>(1).set<XrcSrqc::page_offset>(kSrqRing / 64);
   context.set<XrcSrqc::xrcd>(xrcdn).set<XrcSrqc::cqn>(of.cqn).set<XrcSrqc::pd>(of.pdn);
-  context.set<XrcSrqc::user_index>(0xffffff);
+  context.set<XrcSrqc::user_index>(prm::kNoUserIndex);
   context.set<XrcSrqc::dbr_addr>(reinterpret_cast<std::uintptr_t>(page + kSrqRecord));
   fill_pages<prm::CreateXrcSrqIn::pas>(command.in(), {reinterpret_cast<std::uintptr_t>(page), 1, 0});
   if (int error = command.run(node.device())) return error;
   *srqn = command.out().get<prm::CreateXrcSrqOut::xrc_srqn>();
-  return 0;
-}
-
-int alloc_xrcd(Node& node, std::uint32_t* xrcdn) {
-  Command<prm::AllocXrcdIn, prm::AllocXrcdOut> command(prm::Opcode::alloc_xrcd);
-  if (int error = command.run(node.device())) return error;
-  *xrcdn = command.out().get<prm::AllocXrcdOut::xrcd>();
   return 0;
 }
 

@@ -10,7 +10,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <utility>
 
 #include "kernel/ib.h"
 #include "kernel/object.h"
@@ -60,7 +59,6 @@ class XrcState {
   bool leave_target(std::shared_ptr<TargetQp>& target);
 
  private:
-  using FileId = std::pair<std::uint64_t, std::uint64_t>;  // device, inode
   int make_defaults(Node& node);
 
   std::mutex lock_;

@@ -51,9 +51,8 @@ inline bool consume_plain(Cq* cq, const mlx5_cqe64* cqe) {
   return true;
 }
 
-// The same for every kind.
-[[gnu::noinline]] int consume(Cq* cq, const mlx5_cqe64* cqe) {
-  if (consume_plain(cq, cqe)) return 0;
+// The others.
+[[gnu::noinline]] int consume_other(Cq* cq, const mlx5_cqe64* cqe) {
   ++cq->ci;
   Qp* qp = find_qp(cq, cqe);
   if (!is_queue_pair(qp)) return consume_xrc(cq, cqe, qp);
@@ -77,10 +76,10 @@ inline bool consume_plain(Cq* cq, const mlx5_cqe64* cqe) {
   return 0;
 }
 
-// The first of a session; the lock is held, and given back if there is an error.
+// The first of a session, where that takes more; the lock is held, and given back if there is an error.
 template <bool kClock>
-[[gnu::noinline]] int begin_any(Cq* cq, const mlx5_cqe64* cqe) {
-  int error = consume(cq, cqe);
+[[gnu::noinline]] int begin_slowly(Cq* cq, const mlx5_cqe64* cqe) {
+  int error = kClock && consume_plain(cq, cqe) ? 0 : consume_other(cq, cqe);
   if constexpr (kClock) {
     if (!error) error = read_clock_info(context_of(cq->verbs.cq.context), &cq->clock);
   }
@@ -95,7 +94,7 @@ template <bool kClock>
 inline int begin(Cq* cq, const mlx5_cqe64* cqe) {
   cq->patience = kPatientPolls;
   if (!kClock && consume_plain(cq, cqe)) return 0;
-  return begin_any<kClock>(cq, cqe);
+  return begin_slowly<kClock>(cq, cqe);
 }
 
 template <bool kClock>
@@ -121,7 +120,7 @@ int next_poll(ibv_cq_ex* ex) {
   Cq* cq = cq_of_ex(ex);
   const mlx5_cqe64* cqe = next_cqe(cq);
   if (!cqe) return ENOENT;
-  return consume_plain(cq, cqe) ? 0 : consume(cq, cqe);
+  return consume_plain(cq, cqe) ? 0 : consume_other(cq, cqe);
 }
 
 void end_poll(ibv_cq_ex* ex) {

@@ -182,6 +182,8 @@ struct QueryQCounterOut : Layout<0x100> {
 };
 
 inline constexpr std::uint16_t kSharedResourceUid = 0xffff;  // of what every user context may use
+// user_index of what completions are to name by its own number, or not at all.
+inline constexpr std::uint32_t kNoUserIndex = 0xffffff;
 
 // Capabilities of a user context.
 struct Uctx : Layout<0x30> {

@@ -49,5 +49,11 @@ int device_attribute(const Device& device, char* buffer, std::size_t size, const
 
 }  // namespace verbena::verbs
 
+// fork.cc
+extern "C" {
+int ibv_dontfork_range(void* base, std::size_t size);
+int ibv_dofork_range(void* base, std::size_t size);
+}
+
 // Gives `function` the version `node` of the public name `name` ("ibv_open_device@IBVERBS_1.0").
 #define VERBENA_SYMVER(function, version) __asm__(".symver " #function "," version)

@@ -8,10 +8,6 @@ using namespace verbena::verbs;
 
 extern "C" {
 
-// fork.cc
-int ibv_dontfork_range(void* base, std::size_t size);
-int ibv_dofork_range(void* base, std::size_t size);
-
 ibv_pd* ibv_alloc_pd(ibv_context* context) {
   ibv_pd* pd = ops(context).alloc_pd(context);
   if (pd) pd->context = context;

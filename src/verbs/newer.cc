@@ -88,11 +88,6 @@ ibv_mr* reg_with_hints(ibv_pd* pd, const ibv_mr_init_attr& attr, std::uint64_t i
 
 extern "C" {
 
-// fork.cc, memory.cc
-int ibv_dontfork_range(void* base, std::size_t size);
-int ibv_dofork_range(void* base, std::size_t size);
-ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* addr, std::size_t length, std::uint64_t iova, unsigned access);
-
 ibv_mr* ibv_reg_mr_ex(ibv_pd* pd, ibv_mr_init_attr* wish) {
   ibv_mr_init_attr attr = *wish;
   if (attr.comp_mask & MrInit::buf)

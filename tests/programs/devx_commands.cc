@@ -1,6 +1,5 @@
 // Every command that a program may give the device, given through DEVX and seen in what the device then does or says.
 // At the end docs/devx.md says which commands there are: one that was not shown here is a failure.
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -8,6 +7,7 @@
 #include "prm/admin.h"
 #include "prm/general_object.h"
 #include "prm/scheduling.h"
+#include "../devx_table.h"
 
 namespace {
 
@@ -383,23 +383,17 @@ void scheduling(World* w) {
 // ---- the account ----
 
 void nothing_is_missing() {
-  std::ifstream file(VERBENA_SOURCE_DIR "/docs/devx.md");
   unsigned there = 0;
-  for (std::string line; std::getline(file, line);) {
-    char name[64], door[64], device[64];
-    unsigned opcode = 0;
-    if (std::sscanf(line.c_str(), "| `%63[^`]` | %x | %63[^|] | %63[^|] |", name, &opcode, door, device) != 4) continue;
-    const std::string text = name;
-    const bool undoes = text.starts_with("DESTROY_") || text.starts_with("DEALLOC_") || text.starts_with("DELETE_") ||
-                        text.starts_with("DETACH_");
+  for (const auto& [opcode, command] : verbena::documented_commands()) {
+    const std::string& name = command.name;
     // What has no door is the driver's, except for what undoes an object.
-    const bool drivers =
-        door[0] == '-' && (!undoes || text.ends_with("_UAR") || text.ends_with("_UMEM") || text.ends_with("_EQ"));
-    if (std::strncmp(device, "yes", 3) || drivers) continue;
+    const bool drivers = command.doors.starts_with('-') && (!command.undoes() || name.ends_with("_UAR") || name.ends_with("_UMEM") ||
+                                                  name.ends_with("_EQ"));
+    if (!command.device.starts_with("yes") || drivers) continue;
     ++there;
     bool elsewhere = false;
-    for (const auto& [known, why] : kElsewhere) elsewhere |= text == known;
-    EXPECT(accepted.contains(opcode) != elsewhere, "%s: %s", name, elsewhere ? "shown after all" : "not shown");
+    for (const auto& [known, why] : kElsewhere) elsewhere |= name == known;
+    EXPECT(accepted.contains(opcode) != elsewhere, "%s: %s", name.c_str(), elsewhere ? "shown after all" : "not shown");
   }
   std::printf("%u commands, %zu shown\n", there, accepted.size());
   CHECK(there > 80);

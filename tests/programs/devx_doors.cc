@@ -3,7 +3,6 @@
 // and uids of another context.
 #include <fcntl.h>
 
-#include <fstream>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,6 +15,7 @@
 #include "prm/raw.h"
 #include "prm/scheduling.h"
 #include "prm/srq.h"
+#include "../devx_table.h"
 
 namespace {
 
@@ -25,21 +25,13 @@ constexpr std::uint16_t kForeignUid = 0x7777;  // what the program writes there 
 
 // ---- the table in the documentation ----
 
-struct Row {
-  std::string name, door, device;
-  bool has(const char* which) const { return (", " + door + ",").find(std::string(", ") + which + ",") != door.npos; }
+struct Row : verbena::DevxCommand {
+  bool has(const char* which) const { return (", " + doors + ",").find(std::string(", ") + which + ",") != doors.npos; }
 };
 
 std::map<unsigned, Row> documented() {
-  std::ifstream file(VERBENA_SOURCE_DIR "/docs/devx.md");
   std::map<unsigned, Row> rows;
-  for (std::string line; std::getline(file, line);) {
-    char name[64], door[64], device[64];
-    unsigned opcode = 0;
-    if (std::sscanf(line.c_str(), "| `%63[^`]` | %x | %63[^|] | %63[^|] |", name, &opcode, door, device) != 4) continue;
-    const auto trimmed = [](std::string text) { return text.substr(0, text.find_last_not_of(' ') + 1); };
-    rows[opcode] = {name, trimmed(door), trimmed(device)};
-  }
+  for (const auto& [opcode, command] : verbena::documented_commands()) rows[opcode] = {command};
   CHECK(rows.size() > 150);
   return rows;
 }
@@ -314,14 +306,7 @@ void verbs_objects(World* w) {
   ibv_srq* srq = ibv_create_srq(w->pd, &init);
   CHECK(cq && srq);
   ibv_qp* qp = make_qp(w, IBV_QPT_RC, cq, cq, nullptr);
-  std::uint32_t srqn = 0;
-  mlx5dv_srq view = {};
-  view.comp_mask = MLX5DV_SRQ_MASK_SRQN;
-  mlx5dv_obj object = {};
-  object.srq.in = srq;
-  object.srq.out = &view;
-  CHECK(!mlx5dv_init_obj(&object, MLX5DV_OBJ_SRQ));
-  srqn = view.srqn;
+  const std::uint32_t srqn = srq_number(srq);
   const auto names = [](unsigned opcode, std::uint32_t number) {
     Bare command(opcode);
     prm::View<Head>(command.in).set<Head::obj_id>(number);

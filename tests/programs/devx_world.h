@@ -73,6 +73,16 @@ inline std::uint32_t pd_number(ibv_pd* pd) {
   return out.pdn;
 }
 
+inline std::uint32_t srq_number(ibv_srq* srq) {
+  mlx5dv_srq out = {};
+  out.comp_mask = MLX5DV_SRQ_MASK_SRQN;
+  mlx5dv_obj object = {};
+  object.srq.in = srq;
+  object.srq.out = &out;
+  CHECK(!mlx5dv_init_obj(&object, MLX5DV_OBJ_SRQ));
+  return out.srqn;
+}
+
 inline void store_be32(void* to, std::uint32_t value) {
   __atomic_store_n(static_cast<std::uint32_t*>(to), htobe32(value), __ATOMIC_RELEASE);
 }

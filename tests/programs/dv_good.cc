@@ -95,14 +95,7 @@ void shared_queues(World* w) {
   init.attr.max_sge = 1;
   ibv_srq* srq = ibv_create_srq(w->pd, &init);
   CHECK(srq);
-  std::uint32_t srqn = 0;
-  mlx5dv_srq view = {};
-  view.comp_mask = MLX5DV_SRQ_MASK_SRQN;
-  mlx5dv_obj object = {};
-  object.srq.in = srq;
-  object.srq.out = &view;
-  CHECK(!mlx5dv_init_obj(&object, MLX5DV_OBJ_SRQ));
-  srqn = view.srqn;
+  const std::uint32_t srqn = srq_number(srq);
   {
     Pair p(w, srq);
     for (int i = 0; i < 4; ++i) p.receive(srq);

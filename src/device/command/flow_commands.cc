@@ -407,7 +407,7 @@ Outcome set_entry(State& state, const Call<prm::SetFteIn, prm::SetFteOut>& call)
     return {};
   }
   ++group->uses;
-  record.number = state.flow_entry_numbers.take();
+  record.number = *state.flow_entry_numbers.take();
   enter(state, record.number, compile(index, record, *group));
   entries.emplace(index, std::move(record));
   return {};

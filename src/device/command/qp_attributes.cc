@@ -134,7 +134,7 @@ Outcome check_attributes(State& state, QpType type, const prm::ConstView<Qpc>& q
     if (auto ok = check_port(state, path.get<Ads::vhca_port_num>()); !ok) return ok;
   if (which & Opt::primary_addr_path)
     if (auto ok = check_path(state, path); !ok) return ok;
-  if (which & Opt::lag_tx_affinity && qpc.get<Qpc::lag_tx_port_affinity>() > state.profile.lag_ports())
+  if (which & Opt::lag_tx_affinity && !state.profile.has_lag_port(qpc.get<Qpc::lag_tx_port_affinity>()))
     return refuse(Syndrome::qp_lag_port);
   if (which & Opt::counter_set_id)
     if (auto ok = check_counter(state, qpc.get<Qpc::counter_set_id>(), uid); !ok) return ok;

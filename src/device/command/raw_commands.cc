@@ -22,13 +22,11 @@ using prm::Wq;
 
 // ---- TIS ----
 
-bool has_lag_port(const State& state, unsigned port) { return port <= state.profile.lag_ports(); }
-
 Outcome create_tis(State& state, const Call<prm::CreateTisIn, prm::CreateTisOut>& call) {
   const auto tisc = call.in.sub<prm::CreateTisIn::ctx>();
   TransportDomain* domain = state.transport_domains.find(tisc.get<Tisc::transport_domain>());
   if (!domain || !may_use(*domain, call.uid)) return refuse(Syndrome::tis_domain);
-  if (!has_lag_port(state, tisc.get<Tisc::lag_tx_port_affinity>())) return refuse(Syndrome::tis_lag_port);
+  if (!state.profile.has_lag_port(tisc.get<Tisc::lag_tx_port_affinity>())) return refuse(Syndrome::tis_lag_port);
   const auto [number, tis] = state.tiss.create(call.uid);
   if (!tis) return refuse(Syndrome::tis_none_left);
   std::memcpy(tis->context.data(), tisc.data(), Tisc::size);
@@ -45,7 +43,7 @@ Outcome modify_tis(State& state, const Call<prm::ModifyTisIn, prm::ModifyTisOut>
   const auto from = call.in.sub<In::ctx>();
   const auto to = (*tis)->context.view();
   if (bits.get<prm::ModifyTisBitmask::lag_tx_port_affinity>() &&
-      !has_lag_port(state, from.get<Tisc::lag_tx_port_affinity>()))
+      !state.profile.has_lag_port(from.get<Tisc::lag_tx_port_affinity>()))
     return refuse(Syndrome::tis_lag_port);
   if (bits.get<prm::ModifyTisBitmask::prio>()) to.set<Tisc::prio>(from.get<Tisc::prio>());
   if (!bits.get<prm::ModifyTisBitmask::lag_tx_port_affinity>()) return {};

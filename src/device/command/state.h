@@ -29,6 +29,7 @@
 #include "prm/raw.h"
 #include "prm/scheduling.h"
 #include "prm/srq.h"
+#include "support/free_numbers.h"
 
 namespace verbena::device::command {
 
@@ -167,24 +168,6 @@ struct FlowTable : Owned {
 };
 struct FlowCounter : Owned {};
 
-// Numbers of entries of the slice that are free.
-class FlowEntryNumbers {
- public:
-  // 0: all are taken.
-  std::uint32_t take() {
-    if (free_.empty()) return fresh_ < kMaxFlowEntries ? ++fresh_ : 0;
-    const std::uint32_t number = free_.back();
-    free_.pop_back();
-    return number;
-  }
-  void give_back(std::uint32_t number) { free_.push_back(number); }
-  bool any() const { return !free_.empty() || fresh_ < kMaxFlowEntries; }
-
- private:
-  std::vector<std::uint32_t> free_;
-  std::uint32_t fresh_ = 0;
-};
-
 struct State {
   State(const Profile& p, Nic& n, Engine& e);
   Steering& steering() { return nic.slice().steering; }
@@ -224,7 +207,7 @@ struct State {
   Table<TirRecord> tirs;
   Table<FlowTable> flow_tables;
   Table<FlowGroup> flow_groups;
-  FlowEntryNumbers flow_entry_numbers;
+  FreeNumbers flow_entry_numbers{1, kMaxFlowEntries + 1};  // of the slice
   Table<FlowCounter> flow_counters;
   Memic memic;
 };

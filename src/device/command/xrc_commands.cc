@@ -5,6 +5,7 @@
 #include "device/command/dispatcher.h"
 #include "device/command/families.h"
 #include "device/command/srq_objects.h"
+#include "prm/misc.h"
 #include "prm/srq.h"
 
 namespace verbena::device::command {
@@ -13,8 +14,6 @@ namespace {
 using prm::Wq;
 using prm::XrcSrqc;
 using prm::Xrqc;
-
-constexpr std::uint16_t kArmXrcSrq = 1;  // op_mod
 
 Outcome create_xrc_srq(State& state, const Call<prm::CreateXrcSrqIn, prm::CreateXrcSrqOut>& call) {
   using In = prm::CreateXrcSrqIn;
@@ -44,8 +43,7 @@ Outcome create_xrc_srq(State& state, const Call<prm::CreateXrcSrqIn, prm::Create
   const auto made = create_shared_queue(state, shape, call.uid);
   if (!made) return refuse(made.error());
   // Completions name it by its number if they are to name it at all: CQEs of version 0, or because the program says so.
-  constexpr std::uint32_t no_index = 0xffffff;
-  if (context.get<XrcSrqc::user_index_equal_xrc_srqn>() || shape.user_index == no_index)
+  if (context.get<XrcSrqc::user_index_equal_xrc_srqn>() || shape.user_index == prm::kNoUserIndex)
     made->context->user_index = made->context->srqn;
   std::memcpy(made->record->xrc_srqc.data(), context.data(), XrcSrqc::size);
   call.out.set<prm::CreateXrcSrqOut::xrc_srqn>(made->context->srqn);
@@ -70,7 +68,8 @@ Outcome query_xrc_srq(State& state, const Call<prm::QueryXrcSrqIn, prm::QueryXrc
 }
 
 Outcome arm_xrc_srq(State& state, const Call<prm::ArmXrcSrqIn, prm::ArmXrcSrqOut>& call) {
-  if (call.in.get<prm::ArmXrcSrqIn::op_mod>() != kArmXrcSrq) return refuse(Syndrome::arm_xrc_srq_op_mod);
+  if (static_cast<prm::ArmRqOpMod>(call.in.get<prm::ArmXrcSrqIn::op_mod>()) != prm::ArmRqOpMod::srq)
+    return refuse(Syndrome::arm_xrc_srq_op_mod);
   const auto named = named_srq(state, call.in.get<prm::ArmXrcSrqIn::xrc_srqn>(), call.uid, kSrqTypeXrc);
   if (!named) return refuse(named.error());
   return set_srq_limit(state, *named->context, call.in.get<prm::ArmXrcSrqIn::lwm>());

@@ -1,6 +1,9 @@
 #include "device/shared/flow_index.h"
 
 #include <cstring>
+#include <span>
+
+#include "support/bytes.h"
 
 namespace verbena::device {
 
@@ -21,11 +24,7 @@ Value value_at(const std::byte* bytes) {
 }
 
 std::uint32_t& bucket(Steering& steering, std::uint32_t group, const Value& value) {
-  std::uint64_t h = group;
-  for (const std::uint64_t word : value.word) {
-    h = (h ^ word) * 0x9e3779b97f4a7c15u;
-    h ^= h >> 32;
-  }
+  const std::uint64_t h = hash_words(std::as_bytes(std::span(value.word)), group);
   return steering.buckets[h % kFlowBuckets];
 }
 

@@ -1,6 +1,5 @@
 // Commands that no program can give, because DEVX has no door to them: the driver's, each accepted and seen in its
 // effect. The table in docs/devx.md says which there are; tests/programs/devx_commands.cc shows the others.
-#include <fstream>
 #include <set>
 #include <string>
 
@@ -8,6 +7,7 @@
 #include "prm/flow.h"
 #include "prm/port.h"
 #include "prm/registers.h"
+#include "tests/devx_table.h"
 #include "tests/unit/device/command_fixture.h"
 #include "tests/unit/device/field_list.h"
 
@@ -155,19 +155,12 @@ TEST_F(DriverTest, EveryCommandWithoutADoor) {
   vport();
   memory_and_users();
   whole_device();
-  std::ifstream file(VERBENA_SOURCE_DIR "/docs/devx.md");
   unsigned there = 0;
-  for (std::string line; std::getline(file, line);) {
-    char name[64], door[64], device[64];
-    unsigned opcode = 0;
-    if (std::sscanf(line.c_str(), "| `%63[^`]` | %x | %63[^|] | %63[^|] |", name, &opcode, door, device) != 4) continue;
-    const std::string text = name;
+  for (const auto& [opcode, command] : documented_commands()) {
     // What undoes a program's object is shown with it.
-    const bool programs = text.starts_with("DESTROY_") || text.starts_with("DEALLOC_") || text.starts_with("DELETE_") ||
-                          text.starts_with("DETACH_");
-    if (door[0] != '-' || !std::strncmp(device, "no", 2) || programs) continue;
+    if (!command.doors.starts_with('-') || command.device.starts_with("no") || command.undoes()) continue;
     ++there;
-    EXPECT_TRUE(accepted_.contains(opcode)) << name;
+    EXPECT_TRUE(accepted_.contains(opcode)) << command.name;
   }
   EXPECT_GT(there, 20u);
 }

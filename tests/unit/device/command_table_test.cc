@@ -5,6 +5,7 @@
 #include <map>
 
 #include "prm/raw.h"
+#include "tests/devx_table.h"
 #include "tests/unit/device/command_fixture.h"
 #include "tests/unit/device/field_list.h"
 
@@ -12,23 +13,6 @@ namespace verbena::device {
 namespace {
 
 using command::Access;
-
-struct Row {
-  std::string name, device;
-};
-
-// "| `NAME` | 0x123 | door | device |"
-std::map<unsigned, Row> documented() {
-  std::ifstream file(VERBENA_SOURCE_DIR "/docs/devx.md");
-  std::map<unsigned, Row> rows;
-  for (std::string line; std::getline(file, line);) {
-    char name[64], device[64];
-    unsigned opcode = 0;
-    if (std::sscanf(line.c_str(), "| `%63[^`]` | %x | %*[^|] | %63[^|] |", name, &opcode, device) != 3) continue;
-    rows[opcode] = {name, std::string(device).substr(0, std::string(device).find_last_not_of(' ') + 1)};
-  }
-  return rows;
-}
 
 // The enumerators of prm::Opcode.
 std::map<unsigned, std::string> opcodes() {
@@ -48,7 +32,7 @@ std::map<unsigned, std::string> opcodes() {
 }
 
 TEST(CommandTable, TheDocumentationHasEveryOpcodeAndTheTruth) {
-  const auto rows = documented();
+  const auto rows = documented_commands();
   const auto names = opcodes();
   ASSERT_GT(names.size(), 190u);
   EXPECT_EQ(rows.size(), names.size());

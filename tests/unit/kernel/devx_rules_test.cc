@@ -3,14 +3,13 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <map>
 #include <set>
-#include <sstream>
 
 #include "prm/general_object.h"
 #include "prm/mkey.h"
 #include "prm/misc.h"
+#include "tests/devx_table.h"
 
 namespace verbena::kernel {
 namespace {
@@ -165,21 +164,10 @@ std::string door_of(std::uint16_t opcode) {
 
 // The table in docs/devx.md says the same.
 TEST(DevxRules, TheDocumentedTable) {
-  std::ifstream file(VERBENA_SOURCE_DIR "/docs/devx.md");
-  ASSERT_TRUE(file);
-  std::map<std::uint16_t, std::string> rows;
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with("| `") || line.find("| 0x") == std::string::npos) continue;
-    std::vector<std::string> cells;
-    std::istringstream cut(line);
-    for (std::string cell; std::getline(cut, cell, '|');) {
-      const auto first = cell.find_first_not_of(' '), last = cell.find_last_not_of(' ');
-      cells.push_back(first == std::string::npos ? "" : cell.substr(first, last - first + 1));
-    }
-    ASSERT_GE(cells.size(), 4u) << line;
-    rows[static_cast<std::uint16_t>(std::stoul(cells[2], nullptr, 16))] = cells[3];
-  }
-  for (const auto& [opcode, doors] : rows) EXPECT_EQ(doors, door_of(opcode)) << std::hex << opcode;
+  const auto rows = documented_commands();
+  ASSERT_FALSE(rows.empty());
+  for (const auto& [opcode, command] : rows)
+    EXPECT_EQ(command.doors, door_of(static_cast<std::uint16_t>(opcode))) << std::hex << opcode;
   std::set<std::uint16_t> all = kCreates;
   all.insert(kGeneral.begin(), kGeneral.end());
   for (const auto& [opcode, kind] : kQueries) all.insert(opcode);
