@@ -61,7 +61,7 @@ unsigned claim(SliceHeader& h) {
 Moved run_one(Peer& peer, bool writing, std::byte* mine, std::uint64_t theirs, std::uint64_t n) {
   SliceHeader& h = peer.slice->header;
   const unsigned i = claim(h);
-  if (i == kErrands) return Moved::unreachable;
+  if (i == kErrands) return Moved::gone;
   Errand& e = h.errands[i];
   std::byte* window = peer.slice->errand_data[i];
   if (writing && guarded_copy(window, mine, n) != 0) {
@@ -77,8 +77,8 @@ Moved run_one(Peer& peer, bool writing, std::byte* mine, std::uint64_t theirs, s
   wake_helper(peer);
   const std::uint64_t start = monotonic_ns();
   while (e.state.load(std::memory_order_acquire) != code(ErrandState::done)) {
-    if (monotonic_ns() - start > kAnswerNs && turn(e, ErrandState::asked, ErrandState::free)) return Moved::unreachable;
-    if (monotonic_ns() - start > 2 * kAnswerNs) return Moved::unreachable;  // stopped or dead while at it: its window stays
+    if (monotonic_ns() - start > kAnswerNs && turn(e, ErrandState::asked, ErrandState::free)) return Moved::gone;
+    if (monotonic_ns() - start > 2 * kAnswerNs) return Moved::gone;  // stopped or dead while at it: its window stays
     pause_since(start);
   }
   Moved result = e.failed == 0 ? Moved::ok : writing ? Moved::destination_fault : Moved::source_fault;

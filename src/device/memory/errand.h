@@ -15,7 +15,7 @@
 
 namespace verbena::device {
 
-// As remote_copy(). Moved::unreachable if the owner did not answer.
+// As remote_copy(). Moved::gone if the owner did not answer in time.
 Moved run_errand(Peer& peer, bool writing, std::byte* mine, std::uint64_t theirs, std::uint64_t n);
 
 // The owner's side. While it lives, threads of this process that wait for a lock serve too.

@@ -81,6 +81,9 @@ class Visit {
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;
 
+  // False after kPromotionNs in vain: then what is not mapped there may only be on its way.
+  bool admitted() const { return place_ != nullptr; }
+
  private:
   void leave() {
     if (place_ != nullptr) place_->store(0, std::memory_order_release);
@@ -115,6 +118,7 @@ Moved remote_copy(Peer& peer, bool writing, std::byte* mine, std::uint64_t their
     }
     const bool their_fault = writing ? readable(here) : writable(here);
     if (!writing && their_fault && gates++ < kGates) continue;  // we may have waited for ours, so it is not known yet
+    if (their_fault && !visit.admitted()) return Moved::gone;  // the requester asks again, within its retry budget
     return writing == their_fault ? Moved::destination_fault : Moved::source_fault;
   }
   return Moved::ok;

@@ -14,7 +14,7 @@ enum class Moved : std::uint8_t {
   source_fault,       // nothing is mapped there, or not for that access
   destination_fault,
   unreachable,        // the kernel forbids us the other process's memory
-  gone                // the other process has ended
+  gone                // the other process does not answer: it has ended, or was stopped in the middle of moving its pages
 };
 
 // Copies n bytes from `from` at offset from_at to `to` at offset to_at. At least one end must be this process's

@@ -416,8 +416,9 @@ Answer Responder::atomic(BthOperation op, const fabric::Packet& packet, Reply& r
   if (at.size() != 1) return fatal(reply, NakCode::remote_operational_error);
   std::uint64_t original = 0;
   const AtomicOp what{op == BthOperation::compare_swap, packet.compare, packet.swap_add};
-  if (verbena::device::atomic(at[0].peer, at[0].va, what, me_, original) != Moved::ok)
-    return fatal(reply, NakCode::remote_operational_error);
+  const Moved moved = verbena::device::atomic(at[0].peer, at[0].va, what, me_, original);
+  if (moved == Moved::gone) return Answer::none;
+  if (moved != Moved::ok) return fatal(reply, NakCode::remote_operational_error);
   qp_.rres[qp_.rres_next++ % kMaxResponderResources] = {packet.psn, 1, packet.opcode, {}, packet.rkey, packet.va, 8,
                                                         original};
   note_outcome(packet, 1, true);

@@ -135,6 +135,72 @@ TEST_F(Promotion, HotMemoryMovesUnderItsOwnersWrites) {
   EXPECT_EQ(a->wait(*c).vendor, 0x81u);
 }
 
+// An owner whose second page is not there until it is told.
+[[noreturn]] void owner_of_a_hole(const std::string& dir, int to, int from) {
+  auto p = std::make_unique<Process>(dir);
+  Qp* q = p->qp(QpType::rc, p->cq());
+  auto* memory = static_cast<std::byte*>(mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  Offer offer{q->context->qpn, p->key(memory, 8192, kAllRights), reinterpret_cast<std::uint64_t>(memory), {}};
+  p->gid(offer.gid);
+  munmap(memory + 4096, 4096);
+  std::uint32_t peer;
+  if (write(to, &offer, sizeof offer) != sizeof offer || read(from, &peer, sizeof peer) != sizeof peer) _exit(1);
+  p->engine->set_state(*q->context, QpState::init);
+  p->engine->set_state(*q->context, QpState::rtr, [&](QpContext& x) {
+    x.dest_qpn = peer;
+    x.path.port = 1;
+    x.path.sgid_index = 3;
+    std::memcpy(x.path.rgid, offer.gid, 16);
+    x.epsn = 1;
+  });
+  char word = 'r';
+  if (write(to, &word, 1) != 1 || read(from, &word, 1) != 1) _exit(1);
+  void* page = mmap(memory + 4096, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  if (page == MAP_FAILED || write(to, &word, 1) != 1) _exit(1);
+  pause();
+  _exit(0);
+}
+
+// While pages are being moved they may be missing for a moment, longer where the machine halts the owner just then. The
+// requester asks again, as it would a host that does not answer; it must not report a fault of the memory.
+TEST_F(Promotion, WhatIsMissingWhilePagesMoveIsAskedForAgain) {
+  int up[2], down[2];
+  ASSERT_EQ(pipe(up), 0);
+  ASSERT_EQ(pipe(down), 0);
+  b.reset();
+  const pid_t child = fork();
+  if (child == 0) {
+    a.release();  // the parent's
+    owner_of_a_hole(dir_, up[1], down[0]);
+  }
+  Offer offer{};
+  ASSERT_EQ(read(up[0], &offer, sizeof offer), static_cast<ssize_t>(sizeof offer));
+  Cq* c = a->cq();
+  Qp* q = a->qp(QpType::rc, c);
+  ASSERT_EQ(write(down[1], &q->context->qpn, 4), 4);
+  char word;
+  ASSERT_EQ(read(up[0], &word, 1), 1);
+  QpContext remote{};
+  remote.qpn = offer.qpn;
+  ready(*a, *q, *a, remote, 1);
+  q->context->retry_count = 7;
+  const auto found = a->nic->find_qp(offer.qpn);
+  ASSERT_TRUE(found);
+  auto& promoting = found.peer->slice->header.promoting;
+  promoting.fetch_add(1);
+  std::thread mover([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(700));  // longer than a copy waits
+    char done = 0;
+    if (write(down[1], "m", 1) == 1 && read(up[0], &done, 1) == 1) promoting.fetch_add(1);
+  });
+  a->post(*q, {.opcode = WqeOpcode::rdma_write, .inline_data = "x", .raddr = offer.va + 4096, .rkey = offer.key});
+  const auto completion = a->wait(*c);
+  mover.join();
+  EXPECT_EQ(completion.opcode, CqeOpcode::req) << completion.vendor;
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
+
 // The program may unmap or truncate what is just being moved: the mover must neither wait for itself nor leave the rest
 // read-only.
 TEST_F(Promotion, PagesThatCannotBeReadStayPrivate) {
