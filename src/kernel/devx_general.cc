@@ -13,8 +13,9 @@ constexpr AttrSpec kOtherAttrs[] = {
 int native_other(File& file, Request& request) {
   const auto in = request.in(MLX5_IB_ATTR_DEVX_OTHER_CMD_IN);
   if (!is_general_command(in)) return EINVAL;
-  // Without a user context the kernel asks in its own name, but only what anybody may know.
+  // Without a user context the kernel asks in the name of one of its own, but only what anybody may know.
   if (!file.context().uid && !is_open_to_all(in)) return EINVAL;
+  if (!file.context().uid && !file.node().caps().devx) return EOPNOTSUPP;
   DevxCommand command(in, request.out_length(MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT), file.context().uid);
   const int error = command.run(file.device());
   request.write(MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT, command.out().data(), command.out().size());

@@ -4,6 +4,7 @@
 
 #include <poll.h>
 
+#include <cstdio>
 #include <set>
 #include <span>
 #include <utility>

@@ -1,22 +1,15 @@
-// What dv_errors is made of: cases, a context of another provider, raw commands and what their refusals leave.
+// What the programs dv_errors* are made of: cases, a context of another provider, raw commands and what their refusals
+// leave.
 #pragma once
 
-#include <dlfcn.h>
-
 #include <functional>
+#include <span>
+#include <string>
 
 #include "devx_world.h"
 #include "prm/general_object.h"
 
 inline int cases = 0;
-
-inline void expect(const char* function, int expected, const char* name, int line, const std::function<int()>& call) {
-  errno = 0;
-  const int got = call();
-  ++cases;
-  EXPECT(got == expected, "line %d: %s: %s expected, got %d (%s)", line, function, name, got, strerror(got));
-}
-#define CASE(function, error, ...) expect(#function, error, #error, __LINE__, [&]() -> int { return __VA_ARGS__; })
 
 inline int of(const void* made) { return made ? 0 : errno; }
 inline int of_fd(long result) { return result < 0 ? errno : 0; }
@@ -41,18 +34,51 @@ struct Foreign {
   ibv_context* operator()() { return &context.context; }
 };
 
-// What a refused command leaves: status and syndrome, and the device tells which field was wrong, and why.
+// What `verbena explain` says about that syndrome: its status, the field that was wrong, and why.
+inline bool is_explained(unsigned status, std::uint32_t syndrome) {
+  char self[4096] = {}, head[64];
+  CHECK(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
+  const std::string folder = std::string(self).substr(0, std::string(self).rfind('/'));
+  std::snprintf(head, sizeof head, "0x%08x  status 0x%02x  ", syndrome, status);
+  // The answer is the same everywhere: no need of this program's network.
+  FILE* answer = popen(("env -u LD_PRELOAD " + folder + "/../verbena explain " + std::to_string(syndrome)).c_str(), "r");
+  CHECK(answer);
+  char text[512] = {};
+  const bool said = std::fgets(text, sizeof text, answer);
+  if (pclose(answer) || !said || std::strncmp(text, head, std::strlen(head))) return false;
+  const std::string rule = text + std::strlen(head);
+  const auto colon = rule.find(": ");
+  return colon != std::string::npos && rule.find_first_of("abcdefghijklmnopqrstuvwxyz") < colon && colon + 3 < rule.size();
+}
+
+// What a refused command leaves in its output: status and syndrome, and they can be explained. Each case of EREMOTEIO
+// must have come through here.
+inline int explained = 0;
 inline int refused(std::span<const std::byte> out, int error) {
   if (error != EREMOTEIO) return error;
   const prm::ConstView<prm::CommandOut> head(out.data());
   const std::uint32_t syndrome = head.get<prm::CommandOut::syndrome>();
   if (head.get<prm::CommandOut::status>() == prm::Status::ok || !syndrome) return -1;
-  using Explain = int (*)(std::uint32_t, char*, std::size_t);
-  void* nic = dlopen("libverbena-nic.so", RTLD_LAZY | RTLD_NOLOAD);
-  const auto explain = nic ? reinterpret_cast<Explain>(dlsym(nic, "verbena_explain")) : nullptr;
-  char text[256];
-  if (explain && (explain(syndrome, text, sizeof text) || !std::strstr(text, ": "))) return -2;
+  if (!is_explained(static_cast<unsigned>(head.get<prm::CommandOut::status>()), syndrome)) return -2;
+  ++explained;
   return error;
+}
+
+inline void expect(const char* function, int expected, const char* name, int line, const std::function<int()>& call) {
+  errno = 0;
+  const int before = explained, got = call();
+  ++cases;
+  EXPECT(got == expected, "line %d: %s: %s expected, got %d (%s)", line, function, name, got, strerror(got));
+  if (got == EREMOTEIO) EXPECT(explained > before, "line %d: %s: nobody looked at the output", line, function);
+}
+#define CASE(function, error, ...) expect(#function, error, #error, __LINE__, [&]() -> int { return __VA_ARGS__; })
+
+// The end of a program of cases.
+inline int finish(const char* mode = "") {
+  std::printf("%s%s%d cases, %d refusals of the device explained\n", mode, *mode ? ": " : "", cases, explained);
+  if (failures) return 1;
+  if (!*mode) puts("ok");
+  return 0;
 }
 
 // A work queue, and a table of it alone.

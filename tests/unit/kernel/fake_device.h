@@ -18,6 +18,7 @@ class FakeDevice : public device::Device {
   struct Log {
     std::vector<std::pair<prm::Opcode, std::vector<std::byte>>> commands;
     std::map<prm::Opcode, prm::Status> refuse;
+    unsigned log_max_uctx = 4;
     unsigned count(prm::Opcode opcode) const {
       unsigned n = 0;
       for (const auto& c : commands) n += c.first == opcode;
@@ -75,7 +76,7 @@ class FakeDevice : public device::Device {
     cap.set<C::log_max_srq>(16).set<C::log_max_srq_sz>(15).set<C::log_max_mkey>(20).set<C::log_max_pd>(23);
     cap.set<C::log_max_msg>(30).set<C::log_max_ra_req_qp>(4).set<C::log_max_ra_res_qp>(4);
     cap.set<C::max_wqe_sz_sq>(1024).set<C::max_wqe_sz_rq>(512).set<C::cqe_version>(1).set<C::imaicl>(1);
-    cap.set<C::log_bf_reg_size>(9).set<C::device_frequency_khz>(1000000);
+    cap.set<C::log_max_uctx>(log_.log_max_uctx).set<C::log_bf_reg_size>(9).set<C::device_frequency_khz>(1000000);
   }
   // Entries 0 and 1: a link-local address as RoCE v1 and v2. The rest is empty.
   void address(std::span<const std::byte> in, std::span<std::byte> out) {

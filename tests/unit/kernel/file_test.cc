@@ -168,6 +168,21 @@ TEST_F(FileTest, UarPagesMapAndTheClockPageIsReadOnly) {
   EXPECT_EQ(run(destroy), 0);
 }
 
+// A device without user contexts has none for what anybody may know, either.
+TEST_F(FileTest, WithoutUserContextsNobodyIsAskedForAnything) {
+  TearDown();
+  log_.log_max_uctx = 0;
+  SetUp();
+  alignas(8) std::byte in[64]{}, out[prm::QueryHcaCapOut::size]{};
+  for (const unsigned opcode : {0x100u, 0x752u, 0x762u, 0x80du}) {
+    prm::store_be32(in, opcode << 16);
+    Bundle other(MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_OTHER);
+    other.in(MLX5_IB_ATTR_DEVX_OTHER_CMD_IN, in, sizeof in);
+    other.out(MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT, out, sizeof out);
+    EXPECT_EQ(run(other), opcode == 0x80d ? EINVAL : EOPNOTSUPP) << std::hex << opcode;
+  }
+}
+
 // Without a user context of the device (the one here was opened without DEVX), what anybody may know is told, and no more.
 TEST_F(FileTest, WithoutDevxNoCommandGoesThrough) {
   alignas(8) std::byte in[64]{}, out[prm::QueryHcaCapOut::size]{};

@@ -1,0 +1,256 @@
+// Errors of the mlx5dv calls on devices that lack something, see dv_errors_devx.cc: this program starts itself again on a
+// virtual host of its own for each.
+//
+//   dv_errors_devices nodevx    a device without user contexts
+//   dv_errors_devices small     few of everything, and contexts that got no user context
+//   dv_errors_devices oneport   without a bond
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+
+#include <string>
+#include <vector>
+
+#include "dv_errors.h"
+#include "prm/raw.h"
+#include "prm/srq.h"
+
+namespace {
+
+// One object of each kind that verbs make.
+struct Verbs {
+  World* w;
+  ibv_cq* cq;
+  ibv_srq* srq;
+  ibv_qp* qp;
+  ibv_ah* ah;
+  explicit Verbs(World* world) : w(world) {
+    ibv_srq_init_attr init = {};
+    init.attr.max_wr = init.attr.max_sge = 1;
+    CHECK((cq = ibv_create_cq(w->context, 16, nullptr, nullptr, 0)) && (srq = ibv_create_srq(w->pd, &init)));
+    qp = make_qp(w, IBV_QPT_RC, cq, cq, nullptr);
+    connect_qp(w, qp, qp->qp_num);
+    ibv_qp_attr to = attributes(w, qp->qp_num);
+    CHECK((ah = ibv_create_ah(w->pd, &to.ah_attr)));
+  }
+  ~Verbs() { CHECK(!ibv_destroy_ah(ah) && !ibv_destroy_qp(qp) && !ibv_destroy_srq(srq) && !ibv_destroy_cq(cq)); }
+};
+
+// What no context may without a user context of the device: right commands all, on the right objects.
+void no_user_context(World* w) {
+  using prm::Opcode;
+  Verbs v(w);
+  const auto call = [](auto function, auto* object, Opcode opcode, std::uint32_t number, std::size_t length = 16) {
+    Mailbox m(opcode, number);
+    return function(object, m.in, length, m.out, sizeof m.out);
+  };
+  mlx5dv_cq view = {};
+  mlx5dv_obj object = {};
+  object.cq = {v.cq, &view};
+  CHECK(!mlx5dv_init_obj(&object, MLX5DV_OBJ_CQ));
+  const std::uint32_t qpn = v.qp->qp_num, srqn = srq_number(v.srq);
+  CASE(mlx5dv_devx_obj_create, EINVAL, [&] {
+    Mailbox m(Opcode::alloc_pd);
+    return of(mlx5dv_devx_obj_create(w->context, m.in, 16, m.out, 16));
+  }());
+  CASE(mlx5dv_devx_general_cmd, EINVAL, call(mlx5dv_devx_general_cmd, w->context, Opcode::nop, 0));
+  CASE(mlx5dv_devx_qp_query, EINVAL, call(mlx5dv_devx_qp_query, v.qp, Opcode::query_qp, qpn));
+  CASE(mlx5dv_devx_qp_modify, EINVAL, call(mlx5dv_devx_qp_modify, v.qp, Opcode::qp_2err, qpn));
+  CASE(mlx5dv_devx_cq_query, EINVAL, call(mlx5dv_devx_cq_query, v.cq, Opcode::query_cq, view.cqn));
+  CASE(mlx5dv_devx_cq_modify, EINVAL,
+       call(mlx5dv_devx_cq_modify, v.cq, Opcode::modify_cq, view.cqn, prm::ModifyCqIn::size));
+  CASE(mlx5dv_devx_srq_query, EINVAL, call(mlx5dv_devx_srq_query, v.srq, Opcode::query_rmp, srqn));
+  CASE(mlx5dv_devx_srq_modify, EINVAL,
+       call(mlx5dv_devx_srq_modify, v.srq, Opcode::modify_rmp, srqn, prm::ModifyRmpIn::size));
+  {
+    WorkQueue own(*w, v.cq);
+    const std::uint32_t rqn = own.wq->wq_num, rqtn = static_cast<std::uint32_t>(own.table->ind_tbl_num);
+    CASE(mlx5dv_devx_wq_query, EINVAL, call(mlx5dv_devx_wq_query, own.wq, Opcode::query_rq, rqn));
+    CASE(mlx5dv_devx_wq_modify, EINVAL,
+         call(mlx5dv_devx_wq_modify, own.wq, Opcode::modify_rq, rqn, prm::ModifyRqIn::size));
+    CASE(mlx5dv_devx_ind_tbl_query, EINVAL, call(mlx5dv_devx_ind_tbl_query, own.table, Opcode::query_rqt, rqtn));
+    CASE(mlx5dv_devx_ind_tbl_modify, EINVAL,
+         call(mlx5dv_devx_ind_tbl_modify, own.table, Opcode::modify_rqt, rqtn, prm::ModifyRqtIn::size));
+  }
+
+  // DEVX takes any handle: that of the CQ.
+  char blob[64] = {};
+  std::memcpy(blob, &v.cq->handle, sizeof v.cq->handle);
+  mlx5dv_devx_obj* cq = mlx5dv_devx_obj_import(w->context, blob);
+  auto* answers = mlx5dv_devx_create_cmd_comp(w->context);
+  auto* events = mlx5dv_devx_create_event_channel(w->context, {});
+  CHECK(cq && answers && events);
+  CASE(mlx5dv_devx_obj_query, EINVAL, call(mlx5dv_devx_obj_query, cq, Opcode::query_cq, view.cqn));
+  CASE(mlx5dv_devx_obj_modify, EINVAL,
+       call(mlx5dv_devx_obj_modify, cq, Opcode::modify_cq, view.cqn, prm::ModifyCqIn::size));
+  CASE(mlx5dv_devx_obj_query_async, EINVAL, [&] {
+    Mailbox m(Opcode::query_cq, view.cqn);
+    return mlx5dv_devx_obj_query_async(cq, m.in, 16, prm::QueryCqOut::size, 1, answers);
+  }());
+  std::uint16_t change = static_cast<std::uint16_t>(prm::EventType::port_change);
+  CASE(mlx5dv_devx_subscribe_devx_event, EINVAL,
+       mlx5dv_devx_subscribe_devx_event(events, nullptr, sizeof change, &change, 0));
+  const int counter = eventfd(0, 0);
+  CASE(mlx5dv_devx_subscribe_devx_event_fd, EINVAL,
+       mlx5dv_devx_subscribe_devx_event_fd(events, counter, nullptr, change));
+  close(counter);
+  mlx5dv_devx_destroy_event_channel(events);
+  mlx5dv_devx_destroy_cmd_comp(answers);
+  mlx5dv_devx_obj_unimport(cq);
+
+  alignas(4096) static char page[4096];
+  CASE(mlx5dv_devx_umem_reg, EINVAL, of(mlx5dv_devx_umem_reg(w->context, page, 64, IBV_ACCESS_LOCAL_WRITE)));
+  mlx5dv_devx_umem_in in = {};
+  in.addr = page, in.size = 64, in.access = IBV_ACCESS_LOCAL_WRITE, in.pgsz_bitmap = 4096;
+  CASE(mlx5dv_devx_umem_reg_ex, EINVAL, of(mlx5dv_devx_umem_reg_ex(w->context, &in)));
+  alignas(8) std::byte contents[48] = {};
+  store_be32(contents, 100);
+  CASE(mlx5dv_pp_alloc, EINVAL, of(mlx5dv_pp_alloc(w->context, sizeof contents, contents, 0)));
+}
+
+// A device whose user contexts are switched off has no capabilities to tell: what needs one is not there, the rest has no
+// context to be done in.
+void without_devx() {
+  World w = open_world();
+  mlx5dv_context_attr attr = {};
+  attr.flags = MLX5DV_CONTEXT_FLAGS_DEVX;
+  CASE(mlx5dv_open_device, EINVAL, of(mlx5dv_open_device(w.context->device, &attr)));
+  no_user_context(&w);
+  Mailbox capabilities(prm::Opcode::query_hca_cap);
+  CASE(mlx5dv_devx_general_cmd, EOPNOTSUPP,
+       mlx5dv_devx_general_cmd(w.context, capabilities.in, 16, capabilities.out, prm::QueryHcaCapOut::size));
+  {
+    Verbs v(&w);
+    std::uint8_t port, active;
+    CASE(mlx5dv_map_ah_to_qp, EOPNOTSUPP, mlx5dv_map_ah_to_qp(v.ah, v.qp->qp_num));
+    CASE(mlx5dv_modify_qp_udp_sport, EOPNOTSUPP, mlx5dv_modify_qp_udp_sport(v.qp, 50000));
+    CASE(mlx5dv_query_qp_lag_port, EOPNOTSUPP, mlx5dv_query_qp_lag_port(v.qp, &port, &active));
+    CASE(mlx5dv_modify_qp_lag_port, EOPNOTSUPP, mlx5dv_modify_qp_lag_port(v.qp, 1));
+    CASE(mlx5dv_modify_qp_sched_elem, EOPNOTSUPP, mlx5dv_modify_qp_sched_elem(v.qp, nullptr, nullptr));
+  }
+  const mlx5dv_sched_attr root = {};
+  CASE(mlx5dv_sched_node_create, EOPNOTSUPP, of(mlx5dv_sched_node_create(w.context, &root)));
+  std::uint32_t qpn;
+  CASE(mlx5dv_reserved_qpn_alloc, EOPNOTSUPP, mlx5dv_reserved_qpn_alloc(w.context, &qpn));
+  close_world(&w);
+}
+
+// A device that has DEVX, and a context that got no user context of it.
+void without_user_context(World* w) {
+  no_user_context(w);
+  prm::Box<prm::QueryHcaCapIn> capabilities;
+  prm::Box<prm::QueryHcaCapOut> answer;
+  capabilities.set<prm::QueryHcaCapIn::opcode>(prm::Opcode::query_hca_cap);
+  capabilities.set<prm::QueryHcaCapIn::op_mod>(prm::cap_op_mod(prm::CapType::general, prm::CapMode::current));
+  CHECK(!mlx5dv_devx_general_cmd(w->context, capabilities.data(), prm::QueryHcaCapIn::size, answer.data(), answer.size()));
+  Verbs v(w);
+  std::uint8_t port, active;
+  CASE(mlx5dv_map_ah_to_qp, EINVAL, mlx5dv_map_ah_to_qp(v.ah, v.qp->qp_num));
+  CASE(mlx5dv_modify_qp_udp_sport, EINVAL, mlx5dv_modify_qp_udp_sport(v.qp, 50000));
+  CASE(mlx5dv_query_qp_lag_port, EINVAL, mlx5dv_query_qp_lag_port(v.qp, &port, &active));
+  CASE(mlx5dv_modify_qp_lag_port, EINVAL, mlx5dv_modify_qp_lag_port(v.qp, 1));
+  CASE(mlx5dv_modify_qp_sched_elem, EINVAL, mlx5dv_modify_qp_sched_elem(v.qp, nullptr, nullptr));
+  const mlx5dv_sched_attr root = {};
+  CASE(mlx5dv_sched_node_create, EINVAL, of(mlx5dv_sched_node_create(w->context, &root)));
+  std::uint32_t qpn;
+  CASE(mlx5dv_reserved_qpn_alloc, EINVAL, mlx5dv_reserved_qpn_alloc(w->context, &qpn));
+  CASE(mlx5dv_reserved_qpn_dealloc, EINVAL, mlx5dv_reserved_qpn_dealloc(w->context, 0x100));
+}
+
+void small_device() {
+  World w = open_devx();
+  mlx5dv_context_attr attr = {};
+  attr.flags = MLX5DV_CONTEXT_FLAGS_DEVX;
+  std::vector<ibv_context*> all;
+  CASE(mlx5dv_open_device, ENOMEM, [&] {
+    while (ibv_context* one = all.size() < 64 ? mlx5dv_open_device(w.context->device, &attr) : nullptr) all.push_back(one);
+    return errno;
+  }());
+  World late = open_world();
+  without_user_context(&late);
+  close_world(&late);
+  for (ibv_context* one : all) CHECK(!ibv_close_device(one));
+  alignas(4096) static char memory[4096];
+  CASE(mlx5dv_devx_umem_reg, ENOMEM, [&] {
+    std::vector<mlx5dv_devx_umem*> all;
+    while (auto* one = all.size() < 64 ? mlx5dv_devx_umem_reg(w.context, memory, 64, IBV_ACCESS_LOCAL_WRITE) : nullptr)
+      all.push_back(one);
+    const int error = errno;
+    for (mlx5dv_devx_umem* one : all) CHECK(!mlx5dv_devx_umem_dereg(one));
+    return error;
+  }());
+  CASE(mlx5dv_devx_umem_reg_ex, ENOMEM, [&] {
+    mlx5dv_devx_umem_in in = {};
+    in.addr = memory, in.size = 64, in.access = IBV_ACCESS_LOCAL_WRITE, in.pgsz_bitmap = 4096;
+    std::vector<mlx5dv_devx_umem*> all;
+    while (auto* one = all.size() < 64 ? mlx5dv_devx_umem_reg_ex(w.context, &in) : nullptr) all.push_back(one);
+    const int error = errno;
+    for (mlx5dv_devx_umem* one : all) CHECK(!mlx5dv_devx_umem_dereg(one));
+    return error;
+  }());
+  CASE(mlx5dv_devx_alloc_uar, EAGAIN, [&] {
+    std::vector<mlx5dv_devx_uar*> all;
+    while (auto* one = all.size() < 256 ? mlx5dv_devx_alloc_uar(w.context, MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED) : nullptr)
+      all.push_back(one);
+    const int error = errno;
+    for (mlx5dv_devx_uar* one : all) mlx5dv_devx_free_uar(one);
+    return error;
+  }());
+  // Pages that were given back are as good as new ones.
+  for (unsigned i = 0; i < 40; ++i) {
+    Queues q(&w, 1u << 31);
+    q.connect(q.qpn);
+    q.post(prm::WqeOpcode::rdma_write, 8, reinterpret_cast<std::uintptr_t>(q.data()), q.mr->rkey, false);
+    CHECK(q.next_cqe().get<prm::Cqe64::opcode>() == prm::CqeOpcode::req);
+  }
+  close_world(&w);
+}
+
+void one_port() {
+  World w = open_world();
+  ibv_cq* cq = ibv_create_cq(w.context, 16, nullptr, nullptr, 0);
+  ibv_qp* qp = make_qp(&w, IBV_QPT_RC, cq, cq, nullptr);
+  connect_qp(&w, qp, qp->qp_num);
+  std::uint8_t port, active;
+  CASE(mlx5dv_query_qp_lag_port, EOPNOTSUPP, mlx5dv_query_qp_lag_port(qp, &port, &active));
+  CASE(mlx5dv_modify_qp_lag_port, EOPNOTSUPP, mlx5dv_modify_qp_lag_port(qp, 1));
+  CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_cq(cq));
+  close_world(&w);
+}
+
+// This program again, on a virtual host of its own with another device.
+void again(const char* mode, const char* profile) {
+  char path[] = "/tmp/verbena-profile-XXXXXX";
+  const int fd = mkstemp(path);
+  CHECK(fd >= 0 && write(fd, profile, std::strlen(profile)) == static_cast<ssize_t>(std::strlen(profile)));
+  const pid_t child = fork();
+  CHECK(child >= 0);
+  if (!child) {
+    setenv("VERBENA_PROFILE", path, 1);
+    setenv("VERBENA_HOST", mode, 1);
+    execl("/proc/self/exe", "dv_errors_devices", mode, nullptr);
+    _exit(127);
+  }
+  int status = 0;
+  CHECK(waitpid(child, &status, 0) == child);
+  EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: status %#x", mode, status);
+  close(fd);
+  unlink(path);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string mode = argc > 1 ? argv[1] : "";
+  if (mode == "nodevx") {
+    without_devx();
+  } else if (mode == "small") {
+    small_device();
+  } else if (mode == "oneport") {
+    one_port();
+  } else {
+    again("nodevx", "[limits]\nlog_max_uctx = 0\n");
+    again("small", "[limits]\nlog_max_uctx = 2\nlog_max_umem = 3\nmax_uar = 16\n");
+    again("oneport", "[link]\nports = 1\nlag = false\n");
+  }
+  return finish(mode.c_str());
+}
