@@ -119,6 +119,7 @@ VERBENA_MLX5_EXPORT int mlx5dv_modify_qp_lag_port(ibv_qp* qp, std::uint8_t port)
   std::uint8_t configured = 0, active = 0;
   if (int error = mlx5dv_query_qp_lag_port(qp, &configured, &active)) return error;
   if (sends_frames(qp)) return modify_tis_port(qp, port);
+  if (qp->qp_type == IBV_QPT_XRC_SEND) return EOPNOTSUPP;  // has a port that can only be asked for
   if (!context_of(qp->context)->hca.rts2rts_lag_tx_port_affinity || qp->state != IBV_QPS_RTS) return EOPNOTSUPP;
   return change_in_rts(qp, [&](auto& in) {
     using In = prm::Rts2rtsQpIn;

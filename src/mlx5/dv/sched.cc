@@ -8,6 +8,7 @@
 #include "mlx5/devx/verbs_object.h"
 #include "mlx5/export.h"
 #include "prm/qp.h"
+#include "prm/raw.h"
 #include "prm/scheduling.h"
 
 namespace verbena::mlx5 {
@@ -116,6 +117,29 @@ int move_qp(ibv_qp* qp, prm::Opcode opcode, std::uint32_t requester, std::uint32
   return error ? command_errno(error, out.data()) : 0;
 }
 
+int move_connected_qp(ibv_qp* qp, std::uint32_t requester, std::uint32_t responder) {
+  const auto& hca = context_of(qp->context)->hca;
+  if (!hca.qpc_extension || !hca.nic_qp_scheduling) return EOPNOTSUPP;
+  if (qp->state == IBV_QPS_INIT)
+    return move_qp<prm::Init2initQpIn, prm::Init2initQpOut>(qp, prm::Opcode::init2init_qp, requester, responder);
+  if (qp->state == IBV_QPS_RTS)
+    return move_qp<prm::Rts2rtsQpIn, prm::Rts2rtsQpOut>(qp, prm::Opcode::rts2rts_qp, requester, responder);
+  return EOPNOTSUPP;
+}
+
+// Of a raw packet QP it is its send queue that has a queue group.
+int move_frame_qp(ibv_qp* qp, std::uint32_t group) {
+  using In = prm::ModifySqIn;
+  if (qp->state != IBV_QPS_RTS || !context_of(qp->context)->hca.nic_sq_scheduling) return EOPNOTSUPP;
+  prm::Box<In> in;
+  prm::Box<prm::ModifySqOut> out;
+  in.set<In::opcode>(prm::Opcode::modify_sq).set<In::sqn>(qp_of(qp)->parts.sqn);
+  in.set<In::sq_state>(prm::SqState::rdy).set<In::modify_bitmask>(prm::SqModify::qos_queue_group_id);
+  in.sub<In::ctx>().set<prm::Sqc::state>(prm::SqState::rdy).set<prm::Sqc::qos_queue_group_id>(group);
+  const int error = modify_qp_by_command(qp, in.data(), In::size, out.data(), prm::ModifySqOut::size);
+  return error ? command_errno(error, out.data()) : 0;
+}
+
 }  // namespace
 }  // namespace verbena::mlx5
 
@@ -141,8 +165,7 @@ VERBENA_MLX5_EXPORT int mlx5dv_sched_leaf_destroy(mlx5dv_sched_leaf* leaf) { ret
 
 VERBENA_MLX5_EXPORT int mlx5dv_modify_qp_sched_elem(ibv_qp* qp, const mlx5dv_sched_leaf* requester,
                                                     const mlx5dv_sched_leaf* responder) {
-  const Context* context = mlx5_context(qp->context);
-  if (!context) return EOPNOTSUPP;
+  if (!mlx5_context(qp->context)) return EOPNOTSUPP;
   const std::uint32_t sends = requester ? element_of(requester)->id : 0;
   const std::uint32_t answers = responder ? element_of(responder)->id : 0;
   switch (qp->qp_type) {
@@ -151,12 +174,9 @@ VERBENA_MLX5_EXPORT int mlx5dv_modify_qp_sched_elem(ibv_qp* qp, const mlx5dv_sch
       if (responder) return EINVAL;
       [[fallthrough]];
     case IBV_QPT_RC:
-      if (!context->hca.qpc_extension || !context->hca.nic_qp_scheduling) return EOPNOTSUPP;
-      if (qp->state == IBV_QPS_INIT)
-        return move_qp<prm::Init2initQpIn, prm::Init2initQpOut>(qp, prm::Opcode::init2init_qp, sends, answers);
-      if (qp->state == IBV_QPS_RTS)
-        return move_qp<prm::Rts2rtsQpIn, prm::Rts2rtsQpOut>(qp, prm::Opcode::rts2rts_qp, sends, answers);
-      return EOPNOTSUPP;
+      return move_connected_qp(qp, sends, answers);
+    case IBV_QPT_RAW_PACKET:
+      return responder ? EINVAL : move_frame_qp(qp, sends);
     default:
       return EOPNOTSUPP;
   }
