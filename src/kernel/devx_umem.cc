@@ -1,4 +1,5 @@
 // DEVX_UMEM: memory of the program that its queues and memory keys may lie in.
+#include <algorithm>
 #include <bit>
 
 #include "kernel/command.h"
@@ -35,11 +36,18 @@ constexpr AttrSpec kRegAttrs[] = {
     uverbs::out_attr(MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, 4),
 };
 
-// Addresses are virtual, so memory is one run in pages of any size: the smallest that the program lets us use.
-int choose_page(std::uint64_t allowed, unsigned* log_page) {
-  allowed &= ~std::uint64_t{0} << kAdapterPage;
-  if (!allowed || std::countr_zero(allowed) > static_cast<int>(kLargestPage)) return EINVAL;
-  *log_page = static_cast<unsigned>(std::countr_zero(allowed));
+// The kernel's choice of a page for memory that is one run of addresses, as it is here: of the allowed sizes, none greater
+// than the memory needs, the least that holds it whole, else the greatest; then halved until the memory is whole pages.
+// (A small page may begin before the memory, a large one may not: what lies around the memory is not the program's.)
+int choose_page(std::uint64_t allowed, std::uint64_t address, std::uint64_t length, unsigned* log_page) {
+  const unsigned useful = std::min(std::max<unsigned>(std::bit_width(length - 1), kAdapterPage), kLargestPage);
+  allowed &= (~std::uint64_t{0} << kAdapterPage) & ((std::uint64_t{2} << useful) - 1);
+  if (!allowed) return EINVAL;
+  const unsigned spans = static_cast<unsigned>(std::bit_width((address + length - 1) ^ address));
+  const std::uint64_t whole = spans < 64 ? allowed & (~std::uint64_t{0} << spans) : 0;
+  *log_page = static_cast<unsigned>(whole ? std::countr_zero(whole) : std::bit_width(allowed) - 1);
+  const std::uint64_t aligned = address | length;
+  while (*log_page > kAdapterPage && aligned & ((std::uint64_t{1} << *log_page) - 1)) --*log_page;
   return 0;
 }
 
@@ -76,10 +84,6 @@ int native_reg(File& file, Request& request) {
   std::uint32_t access = 0;
   if (int error = request.flags(MLX5_IB_ATTR_DEVX_UMEM_REG_ACCESS, allowed, &access)) return error;
   if (int error = check_access(access)) return error;
-  unsigned log_page = kAdapterPage;
-  if (request.has(MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP))
-    if (int error = choose_page(request.value<std::uint64_t>(MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP), &log_page))
-      return error;
   auto address = request.value<std::uint64_t>(MLX5_IB_ATTR_DEVX_UMEM_REG_ADDR);
   const auto length = request.value<std::uint64_t>(MLX5_IB_ATTR_DEVX_UMEM_REG_LEN);
   const bool writable = access & (Access::local_write | Access::remote_write);
@@ -91,6 +95,11 @@ int native_reg(File& file, Request& request) {
   } else if (int error = check_memory(address, length, writable)) {
     return error;
   }
+  std::uint64_t pages = ~std::uint64_t{0};
+  if (request.has(MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP))
+    pages = request.value<std::uint64_t>(MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP);
+  unsigned log_page = 0;
+  if (int error = choose_page(pages, address, length, &log_page)) return error;
   if (int error = create_umem(file, address, length, writable, log_page, &umem->id)) return error;
   file.umems()[umem->id] = address;
   request.write(MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, umem->id);
