@@ -3,6 +3,18 @@
 #include "kernel/devx_mailbox.h"
 
 namespace verbena::kernel {
+
+int command_uid(File& file, Mailbox in, std::uint16_t* uid) {
+  *uid = file.context().uid;
+  if (*uid) return 0;
+  if (!is_open_to_all(in)) return EINVAL;
+  return file.node().caps().devx ? 0 : EOPNOTSUPP;
+}
+
+int object_command_uid(File& file, Mailbox in, std::uint16_t* uid) {
+  return is_tunnelled(in) ? EINVAL : command_uid(file, in, uid);
+}
+
 namespace {
 
 constexpr AttrSpec kOtherAttrs[] = {
@@ -12,11 +24,10 @@ constexpr AttrSpec kOtherAttrs[] = {
 
 int native_other(File& file, Request& request) {
   const auto in = request.in(MLX5_IB_ATTR_DEVX_OTHER_CMD_IN);
+  std::uint16_t uid = 0;
+  if (int error = command_uid(file, in, &uid)) return error;
   if (!is_general_command(in)) return EINVAL;
-  // Without a user context the kernel asks in the name of one of its own, but only what anybody may know.
-  if (!file.context().uid && !is_open_to_all(in)) return EINVAL;
-  if (!file.context().uid && !file.node().caps().devx) return EOPNOTSUPP;
-  DevxCommand command(in, request.out_length(MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT), file.context().uid);
+  DevxCommand command(in, request.out_length(MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT), uid);
   const int error = command.run(file.device());
   request.write(MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT, command.out().data(), command.out().size());
   return error;

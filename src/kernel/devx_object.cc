@@ -57,9 +57,10 @@ bool has_no_send_record(Mailbox in, prm::Opcode kind) {
 }
 
 int native_create(File& file, Request& request) {
-  const auto uid = file.context().uid;
   const auto in = request.in(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN);
-  if (!uid || !is_object_create(in)) return EINVAL;
+  std::uint16_t uid = 0;
+  if (int error = object_command_uid(file, in, &uid)) return error;
+  if (!is_object_create(in)) return EINVAL;
   DevxCommand command(in, request.out_length(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT), uid);
   require_umem(command.in());
   const int error = command.run(file.device());
@@ -114,9 +115,11 @@ int native_query(File& file, Request& request) {
   const Object* object = file.objects().find(request.handle(MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE));
   if (!object) return ENOENT;
   const auto in = request.in(MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN);
+  std::uint16_t uid = 0;
+  if (int error = object_command_uid(file, in, &uid)) return error;
   const auto named = queried_object(in);
-  if (!file.context().uid || !named || !is_object(*object, *named)) return EINVAL;
-  DevxCommand command(in, request.out_length(MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT), file.context().uid);
+  if (!named || !is_object(*object, *named)) return EINVAL;
+  DevxCommand command(in, request.out_length(MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT), uid);
   const int error = command.run(file.device());
   request.write(MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT, command.out().data(), command.out().size());
   return error;
@@ -132,9 +135,11 @@ int native_modify(File& file, Request& request) {
   const Object* object = file.objects().find(request.handle(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_HANDLE));
   if (!object) return ENOENT;
   const auto in = request.in(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_IN);
+  std::uint16_t uid = 0;
+  if (int error = object_command_uid(file, in, &uid)) return error;
   const auto named = modified_object(in);
-  if (!file.context().uid || !named || !is_object(*object, *named)) return EINVAL;
-  DevxCommand command(in, request.out_length(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_OUT), file.context().uid);
+  if (!named || !is_object(*object, *named)) return EINVAL;
+  DevxCommand command(in, request.out_length(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_OUT), uid);
   require_umem(command.in());
   const int error = command.run(file.device());
   request.write(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_OUT, command.out().data(), command.out().size());
@@ -157,10 +162,12 @@ int native_async_query(File& file, Request& request) {
   if (!channel) return EBADF;
   const auto in = request.in(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_CMD_IN);
   const auto length = request.value<std::uint64_t>(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_OUT_LEN);
+  std::uint16_t uid = 0;
+  if (int error = object_command_uid(file, in, &uid)) return error;
   const auto named = queried_object(in);
-  if (!file.context().uid || !named || length > UINT16_MAX || !is_object(*object, *named)) return EINVAL;
+  if (!named || length > UINT16_MAX || !is_object(*object, *named)) return EINVAL;
   if (int error = channel->room(length)) return error;
-  DevxCommand command(in, length, file.context().uid);
+  DevxCommand command(in, length, uid);
   command.run(file.device());
   return channel->post(request.value<std::uint64_t>(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_WR_ID), command.out());
 }

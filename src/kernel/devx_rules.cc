@@ -130,7 +130,7 @@ constexpr UseRow kModifies[] = {
 };
 
 constexpr Opcode kOpenToAll[] = {Opcode::query_hca_cap, Opcode::query_hca_vport_context,
-                                 Opcode::query_esw_vport_context};
+                                 Opcode::query_esw_vport_context, Opcode::query_esw_functions};
 constexpr Opcode kGeneral[] = {
     Opcode::query_hca_cap,          Opcode::query_hca_vport_context, Opcode::query_vport_state,
     Opcode::query_adapter,          Opcode::query_issi,              Opcode::query_nic_vport_context,
@@ -146,9 +146,6 @@ Opcode opcode_of(Mailbox in) { return static_cast<Opcode>(prm::ConstView<InHead>
 std::uint16_t type_of(Mailbox in) {
   return static_cast<std::uint16_t>(prm::ConstView<InHead>(in.data()).get<InHead::obj_type>());
 }
-
-// Commands for another function go through that function's own driver.
-bool is_tunnelled(Mailbox in) { return prm::ConstView<InHead>(in.data()).get<InHead::vhca_tunnel_id>() != 0; }
 
 const CreateRow* create_row(Opcode kind) {
   const auto* row = std::ranges::find(kCreates, kind, &CreateRow::create);
@@ -237,6 +234,7 @@ bool is_general_command(Mailbox in) {
 }
 
 bool is_open_to_all(Mailbox in) { return is_one_of(kOpenToAll, opcode_of(in)); }
+bool is_tunnelled(Mailbox in) { return prm::ConstView<InHead>(in.data()).get<InHead::vhca_tunnel_id>() != 0; }
 
 ObjectId created_object(Mailbox in, Mailbox out) {
   const Opcode opcode = opcode_of(in);

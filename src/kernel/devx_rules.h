@@ -32,8 +32,10 @@ std::optional<ObjectId> queried_object(Mailbox in);
 std::optional<ObjectId> modified_object(Mailbox in);
 // Commands about the device as a whole.
 bool is_general_command(Mailbox in);
-// Those that need no user context: they tell what the device can do.
+// Those that need no user context of the program's: they tell what the device can do.
 bool is_open_to_all(Mailbox in);
+// Commands for another function; those about objects go through that function's own driver.
+bool is_tunnelled(Mailbox in);
 
 // After a create succeeded: what was made, and the request that destroys it.
 ObjectId created_object(Mailbox in, Mailbox out);

@@ -33,6 +33,8 @@ const std::map<std::uint16_t, std::uint16_t> kModifies = {
     {0x909, 0x908}, {0x90d, 0x90c}, {0x913, 0x912}, {0x917, 0x916}, {0x93c, 0x930}, {0xa01, 0xa00}};
 const std::set<std::uint16_t> kGeneral = {0x100, 0x101, 0x10a, 0x740, 0x750, 0x752, 0x754, 0x760, 0x762,
                                           0x76f, 0x770, 0x80a, 0x80d, 0x822, 0x824, 0x826, 0x842};
+// What needs no user context: QUERY_HCA_CAP, QUERY_ESW_FUNCTIONS, QUERY_ESW_VPORT_CONTEXT, QUERY_HCA_VPORT_CONTEXT.
+const std::set<std::uint16_t> kOpenToAll = {0x100, 0x740, 0x752, 0x762};
 
 struct Request {
   alignas(8) std::byte bytes[0x400]{};
@@ -65,6 +67,7 @@ TEST(DevxRules, EveryOpcode) {
     }
     EXPECT_EQ(is_general_command(request.mailbox()),
               kGeneral.contains(number) || (opcode >= 0xb00 && opcode < 0xd00));
+    EXPECT_EQ(is_open_to_all(request.mailbox()), kOpenToAll.contains(number));
   }
 }
 
@@ -88,6 +91,10 @@ TEST(DevxRules, OtherFunctionsAreOutOfReach) {
     EXPECT_FALSE(is_object_create(request.mailbox()) || queried_object(request.mailbox()) ||
                  modified_object(request.mailbox()));
   }
+  // Of general commands the kernel does not look, unless the device knows commands for other functions.
+  Request general(0x100);
+  prm::View<Head>(general.bytes).set<Head::vhca_tunnel_id>(1);
+  EXPECT_TRUE(is_general_command(general.mailbox()) && is_tunnelled(general.mailbox()));
 }
 
 // Numbers have 24 bits, general objects 32 and a type, counter sets 8.
