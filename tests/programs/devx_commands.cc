@@ -16,8 +16,7 @@ using prm::QpServiceType;
 
 // Commands without a success to show here, and why.
 const std::pair<const char*, const char*> kElsewhere[] = {
-    {"CREATE_SRQ", "takes page lists only, and a program names no pages: tests/unit/device"},
-    {"QUERY_SRQ", "of what CREATE_SRQ makes"},
+    {"QUERY_SRQ", "of what CREATE_SRQ makes, the driver's: tests/unit/device"},
     {"DESTROY_SRQ", "of what CREATE_SRQ makes"},
     {"ARM_RQ", "of what CREATE_SRQ makes"},
 };

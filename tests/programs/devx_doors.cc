@@ -271,7 +271,7 @@ void every_opcode(World* w, const std::vector<Kind>& kinds, const std::map<unsig
   for (unsigned opcode = 0; opcode < 0x1000; ++opcode) {
     const auto found = rows.find(opcode);
     const Row row = found == rows.end() ? Row{} : found->second;
-    const bool vendor = opcode >= 0xb00 && opcode < 0xd00, known = row.device == "yes";
+    const bool vendor = opcode >= 0xb00 && opcode < 0xd00, known = row.device == "yes" || row.device == "driver only";
     Bare create(opcode), general(opcode);
     if (opcode == 0x600) prm::View<prm::CreatePsvIn>(create.in).set<prm::CreatePsvIn::num_psv>(1);
     check(opcode, "create", row.has("create"), known, create, create.create(w->context));

@@ -214,7 +214,8 @@ Outcome destroy_rmp(State& state, const Call<prm::DestroyRmpIn, prm::DestroyRmpO
 
 void add_srq_commands(Registry& r) {
   using prm::Opcode;
-  r.add<create_srq>(Opcode::create_srq, "CREATE_SRQ", prm::Pas::size);
+  // It knows page lists only, and those are the driver's: user contexts name memory by UMEMs.
+  r.add<create_srq>(Opcode::create_srq, "CREATE_SRQ", prm::Pas::size, Access::privileged);
   r.add<query_srq>(Opcode::query_srq, "QUERY_SRQ");
   r.add<arm_rq>(Opcode::arm_rq, "ARM_RQ");
   r.add<destroy_srq>(Opcode::destroy_srq, "DESTROY_SRQ");
