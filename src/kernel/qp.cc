@@ -410,7 +410,7 @@ prm::QpServiceType service_of(QpType type) {
 int Qp::destroy(File& file) {
   if (target) return destroy_target_qp(file, *this);
   // Only a dying context comes here with groups left; a program must detach first.
-  for (const auto& gid : groups) detach_group(file, *this, gid);
+  for (const McastMember& group : groups) detach_group(file, *this, group);
   groups.clear();
   if (raw) {
     if (int error = destroy_raw_parts(file, *this)) return error;

@@ -37,6 +37,13 @@ struct RawParts {
   std::uint16_t rate_index = 0;  // of the packet pacing table; 0: no limit
 };
 
+// A multicast group as a program names it. The LID means nothing on Ethernet, but another LID is another attachment.
+struct McastMember {
+  std::array<std::uint8_t, 16> gid;
+  std::uint16_t mlid;
+  bool operator==(const McastMember&) const = default;
+};
+
 struct Qp : Object {
   Qp() : Object(UVERBS_OBJECT_QP) {}
   int destroy(File& file) override;
@@ -69,7 +76,7 @@ struct Qp : Object {
   bool opened = false;               // a further handle of it
   std::uint64_t user_handle = 0;
   std::uint16_t uid = 0;             // in whose name its commands go; a target is the driver's
-  std::vector<std::array<std::uint8_t, 16>> groups;  // multicast groups it is attached to
+  std::vector<McastMember> groups;   // multicast groups it is attached to
   EventCounts reported;
   std::uint64_t doorbell = 0;      // address of the doorbell record
   std::uint32_t seen_doorbell = 0; // send counter the last look saw
@@ -140,6 +147,6 @@ int write_modify_qp_ex(File& file, WriteCall& call);
 int write_query_qp(File& file, WriteCall& call);
 int write_attach_mcast(File& file, WriteCall& call);
 int write_detach_mcast(File& file, WriteCall& call);
-int detach_group(File& file, Qp& qp, const std::array<std::uint8_t, 16>& gid);
+int detach_group(File& file, Qp& qp, const McastMember& group);
 
 }  // namespace verbena::kernel

@@ -78,7 +78,17 @@ int main(void) {
   EXPECT(got[0] == 1 && got[1] == 1, "from an ordinary member: %d %d copies", got[0], got[1]);
   send_to_group(members[1], ah, mr, members, got);
   EXPECT(got[0] == 1 && got[1] == 0, "from one that blocks its own: %d %d copies", got[0], got[1]);
+  // The same once more is the same; under another LID, which means nothing here, it is another attachment: still one copy.
+  CHECK(!ibv_attach_mcast(members[0], &group, 0) && !ibv_attach_mcast(members[0], &group, 7));
+  send_to_group(members[0], ah, mr, members, got);
+  EXPECT(got[0] == 1 && got[1] == 1, "attached again: %d %d copies", got[0], got[1]);
+  CHECK(!ibv_detach_mcast(members[0], &group, 7));
+  CHECK(ibv_detach_mcast(members[0], &group, 7) == EINVAL);
+  send_to_group(members[0], ah, mr, members, got);
+  EXPECT(got[0] == 1 && got[1] == 1, "detached once: %d %d copies", got[0], got[1]);
+  CHECK(ibv_destroy_qp(members[0]) == EBUSY);
   CHECK(!ibv_detach_mcast(members[0], &group, 0));
+  CHECK(ibv_detach_mcast(members[0], &group, 0) == EINVAL);
   send_to_group(members[1], ah, mr, members, got);
   EXPECT(got[0] == 0 && got[1] == 0, "after one has left: %d %d copies", got[0], got[1]);
 

@@ -1,6 +1,6 @@
 // ATTACH_TO_MCG, DETACH_FROM_MCG: which UD QPs get a copy of a multicast packet. The groups are the NIC's, shared by
-// all processes attached to it.
-#include <cerrno>
+// all processes attached to it. A QP that is attached to a group several times gets one copy, until it is detached as often.
+#include <array>
 #include <cstring>
 
 #include "device/command/dispatcher.h"
@@ -12,9 +12,13 @@
 namespace verbena::device::command {
 namespace {
 
+using Gid = std::array<std::uint8_t, 16>;
+
 template <class In>
-const std::uint8_t* group_of(const prm::ConstView<In>& in) {
-  return reinterpret_cast<const std::uint8_t*>(in.template bytes<typename In::multicast_gid>().data());
+Gid group_of(const prm::ConstView<In>& in) {
+  Gid gid;
+  std::memcpy(gid.data(), in.template bytes<typename In::multicast_gid>().data(), gid.size());
+  return gid;
 }
 
 Outcome attach(State& state, const Call<prm::AttachToMcgIn, prm::AttachToMcgOut>& call) {
@@ -22,25 +26,24 @@ Outcome attach(State& state, const Call<prm::AttachToMcgIn, prm::AttachToMcgOut>
   const auto named = named_qp(state, qpn, call.uid);
   if (!named) return refuse(named.error());
   if (named->qp->type != QpType::ud) return refuse(Syndrome::mcg_qp_type);
-  const std::uint8_t* gid = group_of(call.in);
+  const Gid gid = group_of(call.in);
   if (gid[0] != 0xff) return refuse(Syndrome::mcg_gid);
-  switch (state.nic.attach_multicast(gid, qpn)) {
-    case 0:
-      ++named->record->groups;
-      return {};
-    case EEXIST:
-      return {};
-    default:
-      return refuse(Syndrome::mcg_full);
-  }
+  auto& groups = named->record->groups;
+  if (!groups.contains(gid) && state.nic.attach_multicast(gid.data(), qpn) != 0) return refuse(Syndrome::mcg_full);
+  ++groups[gid];
+  return {};
 }
 
 Outcome detach(State& state, const Call<prm::DetachFromMcgIn, prm::DetachFromMcgOut>& call) {
   const auto qpn = call.in.get<prm::DetachFromMcgIn::qpn>();
   const auto named = named_qp(state, qpn, call.uid);
   if (!named) return refuse(named.error());
-  if (state.nic.detach_multicast(group_of(call.in), qpn) != 0) return refuse(Syndrome::mcg_not_attached);
-  if (named->record->groups) --named->record->groups;
+  auto& groups = named->record->groups;
+  const auto group = groups.find(group_of(call.in));
+  if (group == groups.end()) return refuse(Syndrome::mcg_not_attached);
+  if (--group->second) return {};
+  state.nic.detach_multicast(group->first.data(), qpn);
+  groups.erase(group);
   return {};
 }
 

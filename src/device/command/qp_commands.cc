@@ -162,7 +162,7 @@ Outcome destroy_qp(State& state, const Call<prm::DestroyQpIn, prm::DestroyQpOut>
   const auto number = call.in.get<prm::DestroyQpIn::qpn>();
   const auto named = named_qp(state, number, call.uid);
   if (!named) return refuse(named.error());
-  if (named->record->groups) return refuse(Syndrome::qp_attached);
+  if (!named->record->groups.empty()) return refuse(Syndrome::qp_attached);
   if (named->record->uses) return refuse(Syndrome::qp_busy);
   release_parts(state, *named->record);
   state.engine.remove(*named->qp);

@@ -92,7 +92,7 @@ struct QpRecord : Owned {
   bool has_send_cq = false;  // it counts as a user of the CQ its context names
   bool has_recv_cq = false;
   bool has_uar = false;
-  std::uint32_t groups = 0;  // multicast groups it is attached to
+  std::map<std::array<std::uint8_t, 16>, std::uint32_t> groups;  // multicast groups it is attached to, and how often
   std::uint32_t leaf = 0, responder_leaf = 0;  // scheduling elements it hangs on; 0: none
 };
 struct MkeyRecord : Owned {

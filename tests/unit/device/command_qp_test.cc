@@ -222,6 +222,13 @@ TEST_F(QpCommandTest, MulticastMembership) {
   detach.in.bytes<prm::DetachFromMcgIn::multicast_gid>()[0] = std::byte{0xff};
   EXPECT_EQ(detach.run(*device_), Status::ok);
   EXPECT_NE(detach.run(*device_), Status::ok);
+  // As often as it was attached.
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(attach.run(*device_), Status::ok);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(destroy.run(*device_), Status::bad_res_state);
+    EXPECT_EQ(detach.run(*device_), Status::ok);
+  }
+  EXPECT_NE(detach.run(*device_), Status::ok);
   EXPECT_EQ(destroy.run(*device_), Status::ok);
 }
 
