@@ -1,5 +1,6 @@
 #include "kernel/context.h"
 
+#include <fcntl.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
@@ -7,12 +8,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "kernel/command.h"
 #include "kernel/ib.h"
 #include "kernel/method.h"
 #include "prm/misc.h"
+#include "uverbs/newer.h"
 
 namespace verbena::kernel {
 namespace {
@@ -95,9 +98,22 @@ constexpr std::uint64_t kCoreSupport = 1;  // IB_UVERBS_CORE_SUPPORT_OPTIONAL_MR
 constexpr AttrSpec kGetContextAttrs[] = {
     uverbs::out_attr(UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS, 4, false),
     uverbs::out_attr(UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT, 8, false),
+    {uverbs::newer::kGetContextFdArr, uverbs::AttrKind::ptr_in, false, sizeof(int), 0xffff, false, 0, AttrAccess::read},
 };
 
+// Rights come from descriptors of nodes that stand for them; this device has no such nodes, so every other file is a
+// wrong one.
+int check_rights(std::span<const std::byte> fds) {
+  if (fds.size() % sizeof(int)) return EINVAL;
+  int fd;
+  std::memcpy(&fd, fds.data(), sizeof fd);
+  return fcntl(fd, F_GETFD) < 0 ? EBADF : EINVAL;
+}
+
 int native_get_context(File& file, Request& request) {
+  if (file.context().ready) return EINVAL;
+  if (request.has(uverbs::newer::kGetContextFdArr))
+    if (int error = check_rights(request.in(uverbs::newer::kGetContextFdArr))) return error;
   int none = -1;
   if (int error = get_context(file, request.udata(), false, &none)) return error;
   request.write(UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS, std::uint32_t{file.node().completion_vectors()});

@@ -8,6 +8,7 @@
 #include "mlx5/heap.h"
 #include "mlx5/ops.h"
 #include "mlx5/uar.h"
+#include "verbs/newer.h"
 
 namespace verbena::mlx5 {
 
@@ -135,7 +136,7 @@ int read_bfreg_counts(Context* context) {
   return 0;
 }
 
-int get_context(Context* context, bool devx) {
+int get_context(Context* context, bool devx, const ibv_fd_arr* rights) {
   const mlx5_ib_alloc_ucontext_req_v2 request = {
       .total_num_bfregs = context->total_bfregs,
       .num_low_latency_bfregs = context->low_latency_bfregs,
@@ -145,7 +146,7 @@ int get_context(Context* context, bool devx) {
   };
   context->caps = {};
   const verbs::Udata udata{&request, sizeof request, &context->caps, sizeof context->caps};
-  return verbena_cmd_get_context(context, &udata);
+  return verbena_cmd_get_context_with(context, &udata, rights);
 }
 
 // What both ways of opening share: everything after the kernel's answer.
@@ -185,13 +186,15 @@ verbs::Context* alloc_context(verbs::Device* device, int cmd_fd, void* private_d
   const auto* attr = static_cast<const mlx5dv_context_attr*>(private_data);
   Context* context = make_context(device, cmd_fd);
   if (!context) return nullptr;
-  if (attr && (attr->comp_mask || (attr->flags & ~static_cast<std::uint32_t>(MLX5DV_CONTEXT_FLAGS_DEVX))))
+  if (attr && ((attr->comp_mask & ~std::uint64_t{MLX5DV_CONTEXT_ATTR_MASK_FD_ARRAY}) ||
+               (attr->flags & ~static_cast<std::uint32_t>(MLX5DV_CONTEXT_FLAGS_DEVX))))
     return discard(context, EINVAL);
+  const ibv_fd_arr* rights = attr && attr->comp_mask ? attr->fds : nullptr;
   if (int error = read_bfreg_counts(context)) return discard(context, error);
   // DEVX is always wanted, but only insisted on where the program asked for it.
   const bool insist = attr && attr->flags;
-  int error = get_context(context, true);
-  if (error && !insist) error = get_context(context, false);
+  int error = get_context(context, true, rights);
+  if (error && !insist) error = get_context(context, false, rights);
   if (error) return discard(context, error);
   if (int failed = set_up(context, false)) return discard(context, failed);
   return context;

@@ -17,6 +17,9 @@ inline constexpr std::uint16_t kDataDirectSysfsPath = 1u << UVERBS_ID_NS_SHIFT;
 inline constexpr std::uint16_t kRegDmabufAccessFlags = 1u << UVERBS_ID_NS_SHIFT;
 inline constexpr std::uint32_t kRegDmabufDataDirect = 1u << 0;
 
+// Of UVERBS_METHOD_GET_CONTEXT: descriptors that grant further rights, an array of int.
+inline constexpr std::uint16_t kGetContextFdArr = UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT + 1;
+
 // Of UVERBS_OBJECT_DEVICE: the speed of a port, in units of 100 Mbit/s.
 inline constexpr std::uint16_t kQueryPortSpeed = UVERBS_METHOD_QUERY_GID_ENTRY + 1;
 enum QueryPortSpeedAttr : std::uint16_t { kQueryPortSpeedPort, kQueryPortSpeedResp };

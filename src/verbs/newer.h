@@ -7,8 +7,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "verbs/driver.h"
+
 struct ibv_buf;        // opaque to programs
 struct ibv_comp_cntr;  // no device of ours has any
+
+struct ibv_fd_arr {
+  int* arr;
+  std::uint32_t count;
+};
 
 struct ibv_dmah {
   ibv_context* context;
@@ -32,6 +39,12 @@ struct ibv_mr_init_attr {
   ibv_dmah* dmah;
   ibv_buf* buf;
 };
+
+extern "C" {
+// verbena_cmd_get_context() with descriptors that grant the context more rights than others have, or null: kernels before
+// 6.15 know none.
+int verbena_cmd_get_context_with(verbena_context*, const verbena_udata*, const ibv_fd_arr* fds);
+}
 
 namespace verbena::verbs {
 

@@ -2,7 +2,9 @@
 #include <cstdio>
 #include <cstring>
 
+#include "uverbs/newer.h"
 #include "verbs/cmd/request.h"
+#include "verbs/newer.h"
 
 namespace verbena::verbs {
 namespace {
@@ -150,11 +152,16 @@ int alloc_async_fd(Context& context) {
 using namespace verbena::verbs;
 
 int verbena_cmd_get_context(verbena_context* context, const verbena_udata* udata) {
+  return verbena_cmd_get_context_with(context, udata, nullptr);
+}
+
+int verbena_cmd_get_context_with(verbena_context* context, const verbena_udata* udata, const ibv_fd_arr* fds) {
   std::uint32_t vectors = 0;
   std::uint64_t core_support = 0;
   verbena_bundle bundle(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_GET_CONTEXT);
   bundle.out_struct(UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS, vectors);
   bundle.out_struct(UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT, core_support);
+  if (fds) bundle.in(verbena::uverbs::newer::kGetContextFdArr, fds->arr, fds->count * sizeof *fds->arr);
   add_udata(bundle, udata);
   int error = 0;
   switch (try_native(*context, Native::get_context, bundle, &error)) {
