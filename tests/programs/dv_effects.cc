@@ -338,17 +338,6 @@ void described_object(World* w) {
   mlx5dv_devx_obj_unimport(same);
 }
 
-// A port tells the number that the device gives its function.
-void port_facts(World* w) {
-  Command<prm::QueryHcaCapIn, prm::QueryHcaCapOut> query(Opcode::query_hca_cap);
-  query.in.set<prm::QueryHcaCapIn::op_mod>(prm::cap_op_mod(prm::CapType::general, prm::CapMode::current));
-  CHECK(!query.general(w->context));
-  const auto cap = query.out.sub<prm::QueryHcaCapOut::capability>().sub<prm::HcaCapUnion::cmd_hca_cap>();
-  mlx5dv_port port = {};
-  CHECK(!mlx5dv_query_port(w->context, 1, &port) && port.flags & MLX5DV_QUERY_PORT_VPORT_VHCA_ID);
-  CHECK(port.vport_vhca_id == cap.get<prm::CmdHcaCap::vhca_id>());
-}
-
 }  // namespace
 
 int main() {
@@ -362,7 +351,6 @@ int main() {
   described_work_queue();
   described_address(&w);
   described_object(&w);
-  port_facts(&w);
   close_world(&w);
   if (failures) return 1;
   puts("ok");

@@ -119,6 +119,17 @@ void queues(World* w, Foreign& foreign) {
   CHECK(!ibv_destroy_cq(plain));
 }
 
+int open_with_rights(ibv_device* nic, int fd) {
+  struct {
+    int* arr;
+    std::uint32_t count;
+  } list = {&fd, 1};
+  mlx5dv_context_attr attr = {};
+  attr.comp_mask = MLX5DV_CONTEXT_ATTR_MASK_FD_ARRAY;
+  attr.fds = reinterpret_cast<ibv_fd_arr*>(&list);
+  return of(mlx5dv_open_device(nic, &attr));
+}
+
 void device(World* w, Foreign& foreign) {
   ibv_device* nic = w->context->device;
   mlx5dv_context_attr attr = {};
@@ -127,6 +138,8 @@ void device(World* w, Foreign& foreign) {
   attr.flags = 0;
   attr.comp_mask = 1ull << 40;
   CASE(mlx5dv_open_device, EINVAL, of(mlx5dv_open_device(nic, &attr)));
+  CASE(mlx5dv_open_device, EBADF, open_with_rights(nic, 12345));
+  CASE(mlx5dv_open_device, EINVAL, open_with_rights(nic, 0));
   CASE(mlx5dv_open_device, EOPNOTSUPP, of(mlx5dv_open_device(&foreign.device.device, &attr)));
   mlx5dv_context out = {};
   CASE(mlx5dv_query_device, EOPNOTSUPP, mlx5dv_query_device(foreign(), &out));

@@ -118,6 +118,13 @@ void without_devx() {
   Mailbox capabilities(prm::Opcode::query_hca_cap);
   CASE(mlx5dv_devx_general_cmd, EOPNOTSUPP,
        mlx5dv_devx_general_cmd(w.context, capabilities.in, 16, capabilities.out, prm::QueryHcaCapOut::size));
+  // The driver has no user context either, in whose name it lets everybody ask for these.
+  for (const auto open : {prm::Opcode::query_hca_vport_context, prm::Opcode::query_esw_vport_context,
+                          prm::Opcode::query_esw_functions}) {
+    Mailbox ask(open);
+    CASE(mlx5dv_devx_general_cmd, EOPNOTSUPP, mlx5dv_devx_general_cmd(w.context, ask.in, 16, ask.out, sizeof ask.out));
+    CASE(mlx5dv_devx_obj_create, EOPNOTSUPP, of(mlx5dv_devx_obj_create(w.context, ask.in, 16, ask.out, 16)));
+  }
   {
     Verbs v(&w);
     std::uint8_t port, active;

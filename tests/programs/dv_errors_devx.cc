@@ -189,7 +189,7 @@ void memory(World* w, Foreign& foreign) {
   void* constant = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   CASE(mlx5dv_devx_umem_reg, EFAULT, reg(constant, 64, write_access));
   CHECK(!reg(constant, 64, 0));
-  constexpr std::size_t huge = (std::size_t{4} << 30) + 8192;
+  constexpr std::size_t huge = (std::size_t{4} << 30) + 4096;  // an odd number of pages: small ones
   void* large = mmap(nullptr, huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   CHECK(large != MAP_FAILED);
   CASE(mlx5dv_devx_umem_reg, ENOMEM, reg(large, huge, write_access));
@@ -203,8 +203,9 @@ void memory(World* w, Foreign& foreign) {
   CASE(mlx5dv_devx_umem_reg_ex, EINVAL, reg_at(q.memory, 64, IBV_ACCESS_REMOTE_WRITE));
   CASE(mlx5dv_devx_umem_reg_ex, EOPNOTSUPP, reg_this(foreign()));
   CASE(mlx5dv_devx_umem_reg, EOPNOTSUPP, of(mlx5dv_devx_umem_reg(foreign(), q.memory, 64, write_access)));
-  CHECK(!reg_ex(~std::uint64_t{0}, 0, 0) && !reg_ex(1 << 21, 0, 0));
+  CHECK(!reg_ex(~std::uint64_t{0}, 0, 0) && !reg_ex(3 << 12, 0, 0));
   CASE(mlx5dv_devx_umem_reg_ex, EINVAL, reg_ex(4095, 0, 0));
+  CASE(mlx5dv_devx_umem_reg_ex, EINVAL, reg_ex(1 << 13, 0, 0));  // more than the memory
   CASE(mlx5dv_devx_umem_reg_ex, EINVAL, reg_ex(std::uint64_t{1} << 60, 0, 0));
   CASE(mlx5dv_devx_umem_reg_ex, EBADF, reg_ex(4096, MLX5DV_UMEM_MASK_DMABUF, -1));
   CASE(mlx5dv_devx_umem_reg_ex, EBADF, reg_ex(4096, MLX5DV_UMEM_MASK_DMABUF, 12345));
