@@ -5,6 +5,7 @@
 #include <rdma/rdma_netlink.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 
@@ -14,6 +15,7 @@
 #include "kernel/port.h"
 #include "kernel/privilege.h"
 #include "uverbs/backend.h"
+#include "uverbs/interface.h"
 
 namespace verbena::kernel {
 namespace {
@@ -40,15 +42,16 @@ int put_device(NetlinkAnswer& answer, Node& node) {
   return 0;
 }
 
-// There is no network interface behind the port, and no subnet administration on Ethernet.
-// The network interface of the machine that stands for the port: programs that find their device by it need one. Of the
-// first device only, as `verbena run --netdev` names one.
+// The network interface of the port: a virtual one, or of the first device that of the machine which
+// `verbena run --netdev` names.
 void put_interface(NetlinkAnswer& answer, const Node& node) {
-  const char* name = std::getenv("VERBENA_NETDEV");
-  const std::uint32_t index = name && node.index() == 0 ? if_nametoindex(name) : 0;
-  if (!index) return;
+  const char* named = std::getenv("VERBENA_NETDEV");
+  std::uint32_t index = named && *named && node.index() == 0 ? if_nametoindex(named) : 0;
+  char name[IF_NAMESIZE];
+  std::snprintf(name, sizeof name, uverbs::kInterfaceName, node.index());
+  if (!index) index = uverbs::kFirstInterface + node.index(), named = name;
   answer.put(RDMA_NLDEV_ATTR_NDEV_INDEX, index);
-  answer.put(RDMA_NLDEV_ATTR_NDEV_NAME, std::string(name));
+  answer.put(RDMA_NLDEV_ATTR_NDEV_NAME, std::string(named));
 }
 
 int put_port(NetlinkAnswer& answer, Node& node, std::uint32_t number) {

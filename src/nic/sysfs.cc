@@ -4,14 +4,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "kernel/counters.h"
 #include "kernel/port.h"
 #include "uverbs/backend.h"
+#include "uverbs/interface.h"
 
 namespace verbena::nic {
 namespace {
@@ -85,8 +88,34 @@ Attribute port_attribute(kernel::Node& node, std::string_view name) {
   return missing();
 }
 
+// The network interface of the port.
+Attribute interface_attribute(kernel::Node& node, std::string_view name) {
+  const std::string own = format(uverbs::kInterfaceName, node.index()) + "/";
+  if (!take(name, own)) return missing();
+  bool up = false;
+  if (int error = node.port_state(1, &up)) return missing(error);
+  if (name == "address") {
+    std::array<std::uint8_t, 6> mac;
+    if (int error = node.port_mac(1, &mac)) return missing(error);
+    return found(format("%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]));
+  }
+  if (name == "carrier") return found(up ? "1" : "0");
+  if (name == "operstate") return found(up ? "up" : "down");
+  if (name == "speed") return found(format("%u", unsigned{node.profile().link_gbps} * 1000));
+  if (name == "ifindex" || name == "iflink") return found(format("%u", uverbs::kFirstInterface + node.index()));
+  if (name == "mtu") return found(format("%u", unsigned{node.profile().mtu}));
+  if (name == "broadcast") return found("ff:ff:ff:ff:ff:ff");
+  if (name == "uevent")
+    return found(format("INTERFACE=%s\nIFINDEX=%u", own.substr(0, own.size() - 1).c_str(), uverbs::kFirstInterface + node.index()));
+  constexpr std::pair<const char*, const char*> constant[] = {{"type", "1"}, {"addr_len", "6"}, {"duplex", "full"}, {"dev_id", "0x0"}, {"dev_port", "0"}};
+  for (const auto& [known, value] : constant)
+    if (name == known) return found(value);
+  return missing();
+}
+
 // The PCI device behind it, as far as programs look.
-Attribute pci_attribute(const kernel::Node& node, std::string_view name) {
+Attribute pci_attribute(kernel::Node& node, std::string_view name) {
+  if (take(name, "net/")) return interface_attribute(node, name);
   const device::Profile& profile = node.profile();
   if (name == "vendor" || name == "subsystem_vendor") return found("0x15b3");
   if (name == "device") return found(format("0x%04x", profile.part_id));
@@ -139,7 +168,7 @@ Attribute ibdev_attribute(kernel::Node& node, const std::string& file) {
   return missing();
 }
 
-Attribute uverbs_attribute(const kernel::Node& node, const std::string& file) {
+Attribute uverbs_attribute(kernel::Node& node, const std::string& file) {
   std::string_view name = file;
   if (name == "ibdev") return found(node.name());
   if (name == "abi_version") return found("1");

@@ -22,6 +22,6 @@ struct Attribute {
 };
 Attribute ibdev_attribute(kernel::Node& node, const std::string& file);
 // The same below /sys/class/infiniband_verbs/uverbsN.
-Attribute uverbs_attribute(const kernel::Node& node, const std::string& file);
+Attribute uverbs_attribute(kernel::Node& node, const std::string& file);
 
 }  // namespace verbena::nic

@@ -42,7 +42,7 @@ int NetlinkSocket::open(const State& state, int type) {
     errno = state.backend->netlink == nullptr ? EPROTONOSUPPORT : ESOCKTNOSUPPORT;
     return -1;
   }
-  const Inside guard;
+  const Undisturbed guard;
   sweep();
   survive_forks();
   int ends[2];
@@ -64,12 +64,12 @@ int NetlinkSocket::open(const State& state, int type) {
 
 NetlinkSocket::~NetlinkSocket() {
   if (ours_ < 0) return;
-  const Inside guard;
+  const Undisturbed guard;
   ::close(ours_);
 }
 
 std::shared_ptr<NetlinkSocket> NetlinkSocket::find(int fd) {
-  const Inside guard;
+  const Undisturbed guard;
   const int saved = errno;
   struct stat status;
   std::shared_ptr<NetlinkSocket> found;
@@ -83,7 +83,7 @@ std::shared_ptr<NetlinkSocket> NetlinkSocket::find(int fd) {
 }
 
 void NetlinkSocket::sweep() {
-  const Inside guard;
+  const Undisturbed guard;
   const int saved = errno;
   std::vector<std::shared_ptr<NetlinkSocket>> gone;  // closed after the lock is free
   {
@@ -169,7 +169,7 @@ ssize_t NetlinkSocket::send(const State& state, const iovec* pieces, std::size_t
     const auto* bytes = static_cast<const std::byte*>(pieces[i].iov_base);
     datagram.insert(datagram.end(), bytes, bytes + pieces[i].iov_len);
   }
-  const Inside guard;
+  const Undisturbed guard;
   const std::lock_guard locked(lock_);
   state.backend->netlink(datagram.data(), datagram.size(), port_, capped_, this,
                          [](void* socket, const void* data, std::size_t bytes) {
@@ -181,7 +181,7 @@ ssize_t NetlinkSocket::send(const State& state, const iovec* pieces, std::size_t
 }
 
 void NetlinkSocket::pump() {
-  const Inside guard;
+  const Undisturbed guard;
   const std::lock_guard locked(lock_);
   pump_locked();
 }

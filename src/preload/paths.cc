@@ -1,5 +1,7 @@
 #include "preload/paths.h"
 
+#include <net/if.h>
+
 namespace verbena::preload {
 
 std::string tidy(const char* path) {
@@ -29,8 +31,19 @@ bool is_rdma_path(std::string_view path) {
          is_below(path, "/sys/class/infiniband_cm");
 }
 
+bool is_interface_name(std::string_view name) {
+  return name.size() < IF_NAMESIZE && name.starts_with("enp200s") && name.ends_with("np0");
+}
+
+bool is_interface_path(std::string_view path) {
+  constexpr std::string_view kClass = "/sys/class/net/";
+  if (!path.starts_with(kClass)) return false;
+  path.remove_prefix(kClass.size());
+  return is_interface_name(path.substr(0, path.find('/')));
+}
+
 bool is_shared_path(std::string_view path) {
-  return is_below(path, "/sys/bus/pci/devices") || is_below(path, "/sys/devices");
+  return is_below(path, "/sys/bus/pci/devices") || is_below(path, "/sys/devices") || is_interface_path(path);
 }
 
 }  // namespace verbena::preload

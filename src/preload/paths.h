@@ -24,6 +24,10 @@ bool is_below(std::string_view path, std::string_view prefix);
 // Paths that exist for RDMA alone: touching one of them brings the virtual device to life.
 bool is_rdma_path(std::string_view path);
 
+// Whether a network interface may be the one of an emulated port (uverbs/interface.h), and its folder in sysfs.
+bool is_interface_name(std::string_view name);
+bool is_interface_path(std::string_view path);
+
 // Paths where our device is one among the host's own: the PCI bus and its devices.
 bool is_shared_path(std::string_view path);
 

@@ -13,10 +13,12 @@ void Place::look(const char* path) {
   const int saved = errno;
   virtual_ = tidy(path);
   const State* state = awake.load(std::memory_order_acquire);
-  if (state == nullptr && (is_rdma_path(virtual_) || is_below(virtual_, "/sys/bus/pci/devices"))) state = wake();
+  if (state == nullptr && (is_rdma_path(virtual_) || is_below(virtual_, "/sys/bus/pci/devices") ||
+                           is_interface_path(virtual_)))
+    state = wake();
   if (state != nullptr &&
       (is_rdma_path(virtual_) || is_shared_path(virtual_) || is_below(virtual_, "/sys/bus/pci/drivers/mlx5_core"))) {
-    const Inside guard;
+    const Undisturbed guard;
     if (auto real = state->tree.real_path(virtual_)) {
       real_ = std::move(*real);
       path_ = real_.c_str();
@@ -28,7 +30,7 @@ void Place::look(const char* path) {
 
 void Place::look_below(int folder, const char* path) {
   const State* state = awake.load(std::memory_order_acquire);
-  const Inside guard;
+  const Undisturbed guard;
   const int saved = errno;
   char at[PATH_MAX];
   const ssize_t length = readlink(("/proc/self/fd/" + std::to_string(folder)).c_str(), at, sizeof at);
@@ -45,7 +47,7 @@ void Place::look_below(int folder, const char* path) {
 namespace {
 
 int open_node(const State& state, int device, int flags) {
-  const Inside guard;
+  const Undisturbed guard;
   const int fd = state.backend->open(device);
   if (fd < 0) return -1;
   remember_node(fd, device);
@@ -73,7 +75,7 @@ int open_place(const Place& place, int flags) {
   if (flags & (O_PATH | O_DIRECTORY)) return kOrdinary;
   if (const int device = state.tree.node_of(place.virtual_path()); device >= 0) return open_node(state, device, flags);
 
-  const Inside guard;
+  const Undisturbed guard;
   char canonical[PATH_MAX];
   if (::realpath(place.path(), canonical) == nullptr) return kOrdinary;  // it will say why
   const auto path = state.tree.virtual_path(canonical);

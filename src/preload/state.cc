@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -70,8 +71,9 @@ std::string environment(const char* name, const std::string& otherwise) {
 
 const State* make() {
   if (getauxval(AT_SECURE)) return nullptr;  // a program with more rights than its caller gets no device from us
-  const Inside guard;
+  const Undisturbed guard;
   const int saved = errno;
+  if (locks_future.load(std::memory_order_relaxed)) mlockall(MCL_FUTURE | MCL_ONFAULT);
   State* made = nullptr;  // lives as long as the process
   if (const uverbs::Backend* backend = load_backend()) {
     const std::string run_dir = environment("VERBENA_RUN_DIR", "/dev/shm/verbena-" + std::to_string(geteuid()));
@@ -109,7 +111,7 @@ void remember_node(int fd, int device) {
 bool maybe_node(int fd) { return fd >= 0 && fd < kDescriptors && nodes[fd].load(std::memory_order_relaxed) != 0; }
 
 int node_of(const State& state, int fd) {
-  const Inside guard;
+  const Undisturbed guard;
   const int saved = errno;
   const int device = state.backend->device_of(fd);
   errno = saved;
@@ -117,7 +119,7 @@ int node_of(const State& state, int fd) {
 }
 
 void keep_open(int fd) {
-  const Inside guard;
+  const Undisturbed guard;
   const int saved = errno;
   static std::mutex lock;
   static auto* kept = new std::vector<ino_t>;  // outlives every thread

@@ -3,6 +3,7 @@
 // Threads: any.
 #pragma once
 
+#include <pthread.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -29,6 +30,9 @@ struct State {
 // Null until wake() succeeded. Interposers that are not about paths test this and nothing else.
 inline std::atomic<const State*> awake{nullptr};
 
+// The program has locked what it will map, before there was a device.
+inline std::atomic<bool> locks_future{false};
+
 // Set while this thread runs code of ours or of the device: its own calls go straight through.
 extern thread_local bool inside __attribute__((tls_model("initial-exec")));
 
@@ -41,6 +45,20 @@ class Inside {
 
  private:
   const bool before_;
+};
+
+// The same for work that is not to be left half done: a thread that is cancelled meanwhile ends after it. (Calls of the
+// libraries that hook_*() stand in front of are too frequent for this, and too short.)
+class Undisturbed {
+ public:
+  Undisturbed() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~Undisturbed() { pthread_setcancelstate(before_, nullptr); }
+  Undisturbed(const Undisturbed&) = delete;
+  Undisturbed& operator=(const Undisturbed&) = delete;
+
+ private:
+  const Inside inside_;
+  int before_ = PTHREAD_CANCEL_ENABLE;
 };
 
 inline const State* state() { return inside ? nullptr : awake.load(std::memory_order_acquire); }

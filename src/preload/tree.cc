@@ -14,11 +14,12 @@
 
 #include "preload/paths.h"
 #include "uverbs/backend.h"
+#include "uverbs/interface.h"
 
 namespace verbena::preload {
 namespace {
 
-constexpr unsigned kTreeFormat = 1;  // counts changes of what describe() makes
+constexpr unsigned kTreeFormat = 2;  // counts changes of what describe() makes
 
 bool knows(const uverbs::Backend& backend, const TreeDevice& device, const std::string& name) {
   char value[4096];
@@ -60,6 +61,8 @@ TreeDevice survey(const uverbs::Backend& backend, const uverbs::DeviceInfo& info
     if (named.size() == 12 && named.find('/') == std::string::npos) device.slot = named;
   }
   device.directory = "/sys/devices/pci" + device.slot.substr(0, 7) + "/" + device.slot;
+  snprintf(slot, sizeof slot, uverbs::kInterfaceName, static_cast<unsigned>(index));
+  device.interface = slot;
   unsigned major = 0, minor = 0;
   if (sscanf(read(backend, info.uverbs_path, "dev").c_str(), "%u:%u", &major, &minor) == 2)
     device.number = makedev(major, minor);
@@ -179,7 +182,8 @@ std::optional<std::string> Tree::real_path(std::string_view path) const {
   bool ours = is_rdma_path(path) || path == "/sys/bus/pci/devices" || path == "/sys/bus/pci/drivers/mlx5_core";
   for (const TreeDevice& device : devices_)
     ours = ours || is_below(path, device.directory) || is_below(path, "/sys/bus/pci/devices/" + device.slot) ||
-           path == device.directory.substr(0, device.directory.rfind('/'));
+           path == device.directory.substr(0, device.directory.rfind('/')) ||
+           is_below(path, "/sys/class/net/" + device.interface);
   if (!ours) return std::nullopt;
   return root_ + std::string(path);
 }

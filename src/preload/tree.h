@@ -22,6 +22,7 @@ struct TreeDevice {
   uverbs::DeviceInfo info;
   std::string slot;       // "0000:c8:00.0"
   std::string directory;  // "/sys/devices/pci0000:c8/0000:c8:00.0"
+  std::string interface;  // "enp200s0np0"
   dev_t number = 0;       // of the uverbs node
   ino_t placeholder = 0;  // inode of its stand-in in the tree
   unsigned ports = 1, gids = 0, pkeys = 0;

@@ -34,6 +34,8 @@ constexpr const char* kPciAttributes[] = {"modalias",
                                           "max_link_width",
                                           "current_link_speed",
                                           "current_link_width"};
+constexpr const char* kNetAttributes[] = {"address", "broadcast", "addr_len", "type",   "mtu",      "ifindex", "iflink",
+                                          "carrier", "operstate", "speed",    "duplex", "dev_id",   "dev_port", "uevent"};
 constexpr const char* kCounters[] = {"port_xmit_data",         "port_rcv_data",        "port_xmit_packets",
                                      "port_rcv_packets",       "port_xmit_discards",   "port_rcv_errors",
                                      "symbol_error",           "link_downed",          "link_error_recovery",
@@ -165,6 +167,17 @@ void add_port(Writer& writer, const TreeDevice& device, const std::string& ib, u
       writer.file(base + folder + std::to_string(i), "");
 }
 
+// The network interface of the port. The class's own folder is the host's.
+void add_interface(Writer& writer, const TreeDevice& device) {
+  const std::string name = "net/" + device.interface, base = device.directory + "/" + name;
+  writer.folder(base);
+  for (const char* attribute : kNetAttributes)
+    writer.attribute(base + "/" + attribute, device.info.ibdev_path, "device/" + name + "/" + attribute);
+  writer.link(base + "/device", "../../../" + device.slot);
+  writer.link(base + "/subsystem", "../../../../../class/net");
+  writer.link("/sys/class/net/" + device.interface, "../.." + base.substr(4));
+}
+
 void add_device(Writer& writer, const TreeDevice& device) {
   const std::string& pci = device.directory;
   const std::string ib = pci + "/infiniband/" + device.info.ibdev_name;
@@ -186,6 +199,7 @@ void add_device(Writer& writer, const TreeDevice& device) {
   writer.folder(ib + "/ports");
   for (unsigned port = 1; port <= device.ports; ++port) add_port(writer, device, ib, port);
 
+  add_interface(writer, device);
   writer.folder(uverbs);
   writer.file(uverbs + "/dev",
               std::to_string(major(device.number)) + ":" + std::to_string(minor(device.number)) + "\n");

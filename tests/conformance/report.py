@@ -17,6 +17,7 @@ TITLES = {
     "tools": "Tools that list RDMA devices, with the libraries of the system",
     "ucx": "UCX",
     "mpi": "Open MPI over UCX",
+    "dpdk": "DPDK",
     "differential": "Requests of our libraries against those of the system's, program by program",
     "unprivileged": "ibverbs-utils without any rights, on a read-only root",
     "utils-system": "ibverbs-utils with the system's libibverbs and libmlx5",

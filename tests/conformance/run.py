@@ -13,6 +13,7 @@ import sys
 import time
 
 import suite_differential
+import suite_dpdk
 import suite_ethernet
 import suite_faults
 import suite_host
@@ -42,6 +43,7 @@ SUITES = {
     "tools": suite_tools.run,
     "ucx": suite_ucx.run,
     "mpi": suite_mpi.run,
+    "dpdk": suite_dpdk.run,
     "differential": suite_differential.run,
     "unprivileged": suite_unprivileged.run,
 }
@@ -59,7 +61,7 @@ NEWER = {
 }
 FOR_THE_RECORD = {"pyverbs-other"}  # failures there are listed but do not fail the run
 # In CI the whole of a suite that takes long is replaced by its subset.
-CI_QUICK = {"utils", "ucx", "differential", "mpi", "unprivileged"} | set(ON_NODE)
+CI_QUICK = {"utils", "ucx", "differential", "mpi", "dpdk", "unprivileged"} | set(ON_NODE)
 
 
 def versions():

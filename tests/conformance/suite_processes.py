@@ -83,6 +83,17 @@ domain = own.ibv_alloc_pd(ctypes.c_void_p(handle))
 assert count.value == 1 and handle and domain
 assert own.ibv_dealloc_pd(ctypes.c_void_p(domain)) == 0 and own.ibv_close_device(ctypes.c_void_p(handle)) == 0
 still_works()""",
+    "mlockall with a device open": """
+libc = ctypes.CDLL(None)
+if libc.mlockall(3) != 0: sys.exit(0)
+resident = int(open("/proc/self/statm").read().split()[1]) * 4096
+assert resident < 1 << 30, resident
+still_works()""",
+    "mlockall before a device is opened": """
+os.execv(sys.executable, [sys.executable, "-c", "import ctypes, os, sys\\n"
+    "if ctypes.CDLL(None).mlockall(2) != 0: sys.exit(0)\\n"
+    "os.close(os.open('/dev/infiniband/uverbs0', os.O_RDWR))\\n"
+    "assert int(open('/proc/self/statm').read().split()[1]) < 1 << 18"])""",
     "threads open and close at once": """
 import threading
 def work():

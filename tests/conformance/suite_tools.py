@@ -57,6 +57,46 @@ print("good")
 """
 
 
+# The port's network interface, by those who ask for it without netlink; and as others see the host's own.
+INTERFACE = """
+import array, errno, fcntl, os, socket, struct
+NAME = "enp200s0np0"
+def ask(request, name=NAME, tail=b""):
+    return fcntl.ioctl(any_socket, request, struct.pack("16s24s", name.encode(), tail))[16:]
+any_socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+number = socket.if_nametoindex(NAME)
+assert socket.if_indextoname(number) == NAME
+assert struct.unpack("i", ask(0x8933)[:4])[0] == number  # SIOCGIFINDEX
+mac = ":".join("%02x" % b for b in ask(0x8927)[2:8])
+folder = "/sys/class/net/" + NAME
+assert open(folder + "/address").read() == mac + chr(10)
+assert os.path.realpath(folder + "/device") == os.path.realpath("/sys/class/infiniband/mlx5_0/device")
+flags, = struct.unpack("h", ask(0x8913)[:2])
+assert flags & 0x41 == 0x41  # up and running
+ask(0x8914, tail=struct.pack("h", flags | 0x100))
+assert struct.unpack("h", ask(0x8913)[:2])[0] == flags | 0x100  # promiscuous
+ask(0x8922, tail=struct.pack("i", 9000))
+assert struct.unpack("i", ask(0x8921)[:4])[0] == 9000
+for request, tail, wanted in ((0x8922, struct.pack("i", 20000), errno.EINVAL), (0x8915, b"", errno.EADDRNOTAVAIL)):
+    try:
+        ask(request, tail=tail)
+    except OSError as error:
+        assert error.errno == wanted, error
+    else:
+        raise SystemExit("it was taken")
+assert struct.unpack("h", ask(0x8913, "lo")[:2])[0] & 8  # of the host: a loopback
+route = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+def link(index, flags=1):
+    route.send(struct.pack("=IHHIIBBHiII", 32, 18, flags, 7, 0, 0, 0, 0, index, 0, 0))
+    assert len(route.recv(0, socket.MSG_PEEK | socket.MSG_TRUNC)) == 0
+    return route.recv(65536)
+for index, name in ((number, NAME), (1, "lo")):
+    answer = link(index)
+    assert struct.unpack("=IHHI", answer[:12]) == (len(answer), 16, 0, 7) and name.encode() + bytes(1) in answer, answer
+print("good")
+"""
+
+
 def has(bench, argv, wanted, **options):
     """The program ends well and prints all of the wanted patterns."""
     end = bench.run(argv, seconds=30, **options)
@@ -70,7 +110,8 @@ def listings(bench):
     yield has(bench, ["rdma", "-d", "dev", "show", "mlx5_0"], ["adaptive-moderation on", "caps: <.*MEM_WINDOW"])
     two = has(bench, ["rdma", "dev"], ["^0: mlx5_0", "^1: mlx5_1"], devices=2)
     yield dict(two, name="rdma dev, two devices")
-    yield has(bench, ["rdma", "link", "show"], [r"^link mlx5_0/1 state ACTIVE physical_state LINK_UP"])
+    yield has(bench, ["rdma", "link", "show"], [r"^link mlx5_0/1 state ACTIVE physical_state LINK_UP netdev enp200s0np0"])
+    yield has(bench, ["ip", "link", "show", "dev", "enp200s0np0"], ["^200000: enp200s0np0: <.*,UP,.*> mtu 4200 ", "link/ether 02:"])
     yield has(bench, ["rdma", "system", "show"], ["netns shared copy-on-fork on"])
     yield has(bench, ["rdma", "statistic", "show", "link", "mlx5_0/1"], ["rx_write_requests 0", "out_of_sequence 0"])
     yield has(bench, ["ibstat"], ["CA 'mlx5_0'", "CA type: MT4129", "State: Active", "Physical state: LinkUp",
@@ -81,8 +122,9 @@ def listings(bench):
     for argv in (["rdma", "dev", "show", "mlx5_7"], ["rdma", "link", "add", "x", "type", "rxe", "netdev", "lo"]):
         end = bench.run(argv, seconds=30)
         yield case(shell(argv) + " is refused", "" if end.code else "it was not: " + tail(end.output), end.seconds)
-    end = bench.run([PYTHON, "-c", BY_HAND], seconds=30)
-    yield case("netlink by hand", "" if end.output == "good\n" else tail(end.output), end.seconds)
+    for name, text in (("netlink by hand", BY_HAND), ("the port's network interface", INTERFACE)):
+        end = bench.run([PYTHON, "-c", text], seconds=30)
+        yield case(name, "" if end.output == "good\n" else tail(end.output), end.seconds)
 
 
 def rows(bench, what, host=None):

@@ -1,12 +1,15 @@
 // Interposers of what works on an open uverbs node.
 #include <errno.h>
+#include <linux/sockios.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <stdarg.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "preload/interface.h"
 #include "preload/netlink.h"
 #include "preload/next.h"
 #include "preload/progress.h"
@@ -29,9 +32,16 @@ EXPORT int ioctl(int fd, unsigned long request, ...) {
         return -1;
       }
       before_request(*header);
-      const Inside guard;
+      const Undisturbed guard;
       return now->backend->ioctl(fd, header);
     }
+  // Requests on a network interface name it, whatever socket they are made on.
+  if (is_interface_request(request) && argument) [[unlikely]] {
+    const char* name = static_cast<const ifreq*>(argument)->ifr_name;
+    const bool by_name = request != SIOCGIFNAME && is_interface_name({name, strnlen(name, IF_NAMESIZE)});
+    if (const State* now = by_name ? wake() : request == SIOCGIFNAME ? state() : nullptr)
+      if (const int result = interface_ioctl(*now, request, argument); result != kNotOurs) return result;
+  }
   return next<"ioctl", int(int, unsigned long, ...)>()(fd, request, argument);
 }
 
@@ -41,7 +51,7 @@ template <Symbol symbol>
 static void* do_mmap(void* addr, size_t length, int prot, int flags, int fd, off_t offset, const void* caller) {
   if (fd >= 0 && (flags & MAP_TYPE) != MAP_PRIVATE) [[unlikely]]
     if (const State* now = state(); now && !now->is_device_code(caller) && node_of(*now, fd) >= 0) {
-      const Inside guard;
+      const Undisturbed guard;
       return now->backend->mmap(addr, length, prot, flags, fd, offset);
     }
   return next<symbol, void*(void*, size_t, int, int, int, off_t)>()(addr, length, prot, flags, fd, offset);
@@ -62,6 +72,15 @@ EXPORT void* node_mmap(void* addr, size_t length, int prot, int flags, int fd, o
 
 EXPORT void* node_mmap64(void* addr, size_t length, int prot, int flags, int fd, off_t offset) {
   return do_mmap<"mmap64">(addr, length, prot, flags, fd, offset, __builtin_return_address(0));
+}
+
+// A program that wants all its memory locked (DPDK's do) does not mean the device's, gigabytes of address space of which
+// little is ever touched: with the device here, pages are locked as they are touched.
+EXPORT int mlockall(int flags) {
+  const auto by_libc = next<"mlockall", int(int)>();
+  if (state()) return by_libc(flags | MCL_ONFAULT);
+  if (flags & MCL_FUTURE) locks_future.store(!(flags & MCL_ONFAULT), std::memory_order_relaxed);
+  return by_libc(flags);
 }
 
 // The old interface, commands by write(2): the kernel refuses it where the new one is spoken for all commands.
@@ -94,6 +113,6 @@ EXPORT int close(int fd) {
   if (!candidate || !is_own_process() || now->is_device_code(__builtin_return_address(0)))
     return next<"close", int(int)>()(fd);
   forget_node(fd);
-  const Inside guard;
+  const Undisturbed guard;
   return now->backend->close(fd);
 }

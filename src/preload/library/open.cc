@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,16 +28,20 @@ bool takes_mode(int flags) { return (flags & O_CREAT) || (flags & O_TMPFILE) == 
 template <Symbol symbol>
 int do_open(const char* path, int flags, mode_t mode) {
   const Place place(path);
-  if (place.owner())
+  if (place.owner()) {
+    pthread_testcancel();  // as open(2) does when it begins
     if (const int fd = open_place(place, flags); fd != kOrdinary) return fd;
+  }
   return next<symbol, Open>()(place.path(), flags, mode);
 }
 
 template <Symbol symbol>
 int do_openat(int folder, const char* path, int flags, mode_t mode) {
   const Place place(folder, path);
-  if (place.owner())
+  if (place.owner()) {
+    pthread_testcancel();  // as open(2) does when it begins
     if (const int fd = open_place(place, flags); fd != kOrdinary) return fd;
+  }
   return next<symbol, OpenAt>()(folder, place.path(), flags, mode);
 }
 

@@ -1,4 +1,5 @@
-// Interposers of sockets, for NETLINK_RDMA alone: everybody else's calls test one word and go on.
+// Interposers of sockets, for NETLINK_RDMA and for questions about our network interface: everybody else's calls test a
+// word or two and go on.
 #include <errno.h>
 #include <linux/netlink.h>
 #include <string.h>
@@ -6,6 +7,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "preload/interface.h"
 #include "preload/netlink.h"
 #include "preload/next.h"
 #include "preload/state.h"
@@ -48,6 +50,31 @@ ssize_t receive_from(int fd, sockaddr* from, socklen_t* length, Receive by_libc)
 template <class Receive>
 ssize_t receive(int fd, Receive by_libc) {
   return receive_from(fd, nullptr, nullptr, by_libc);
+}
+
+// Sends by libc, a question about our network interface in disguise.
+template <class Send>
+ssize_t send_by_libc(int fd, const iovec* pieces, std::size_t count, Send by_libc) {
+  const State* now = count == 1 && pieces[0].iov_base ? state() : nullptr;
+  if (now == nullptr) [[likely]]
+    return by_libc(pieces);
+  const auto question = disguised_question(*now, fd, pieces, count);
+  if (question.empty()) return by_libc(pieces);
+  const iovec disguise{const_cast<std::byte*>(question.data()), question.size()};
+  const ssize_t sent = by_libc(&disguise);
+  return sent < 0 ? sent : static_cast<ssize_t>(pieces[0].iov_len);
+}
+
+// What was received, with the answer to such a question.
+ssize_t revealed(ssize_t received, const iovec* pieces, std::size_t count) {
+  if (!questions_asked.load(std::memory_order_relaxed) || received <= 0) [[likely]]
+    return received;
+  if (const State* now = state()) reveal_answer(*now, pieces, count, static_cast<std::size_t>(received));
+  return received;
+}
+ssize_t revealed(ssize_t received, void* data, std::size_t room) {
+  const iovec whole{data, room};
+  return revealed(received, &whole, 1);
 }
 
 // Nodes among the descriptors that a message carries.
@@ -109,8 +136,11 @@ EXPORT ssize_t sendto(int fd, const void* data, size_t length, int flags, const 
     const iovec whole{const_cast<void*>(data), length};
     return socket->send(*now, &whole, 1, to, to_length);
   }
-  return next<"sendto", ssize_t(int, const void*, size_t, int, const sockaddr*, socklen_t)>()(fd, data, length, flags,
-                                                                                             to, to_length);
+  const iovec whole{const_cast<void*>(data), length};
+  return send_by_libc(fd, &whole, 1, [&](const iovec* sent) {
+    return next<"sendto", ssize_t(int, const void*, size_t, int, const sockaddr*, socklen_t)>()(
+        fd, sent->iov_base, sent->iov_len, flags, to, to_length);
+  });
 }
 
 EXPORT ssize_t send(int fd, const void* data, size_t length, int flags) {
@@ -119,7 +149,10 @@ EXPORT ssize_t send(int fd, const void* data, size_t length, int flags) {
     const iovec whole{const_cast<void*>(data), length};
     return socket->send(*now, &whole, 1, nullptr, 0);
   }
-  return next<"send", ssize_t(int, const void*, size_t, int)>()(fd, data, length, flags);
+  const iovec whole{const_cast<void*>(data), length};
+  return send_by_libc(fd, &whole, 1, [&](const iovec* sent) {
+    return next<"send", ssize_t(int, const void*, size_t, int)>()(fd, sent->iov_base, sent->iov_len, flags);
+  });
 }
 
 EXPORT ssize_t sendmsg(int fd, const msghdr* message, int flags) {
@@ -129,7 +162,13 @@ EXPORT ssize_t sendmsg(int fd, const msghdr* message, int flags) {
   if (const auto socket = ours(fd, &now))
     return socket->send(*now, message->msg_iov, message->msg_iovlen, static_cast<const sockaddr*>(message->msg_name),
                         message->msg_namelen);
-  return next<"sendmsg", ssize_t(int, const msghdr*, int)>()(fd, message, flags);
+  const auto by_libc = next<"sendmsg", ssize_t(int, const msghdr*, int)>();
+  if (message == nullptr || message->msg_iovlen != 1) return by_libc(fd, message, flags);
+  return send_by_libc(fd, message->msg_iov, 1, [&](const iovec* sent) {
+    msghdr instead = *message;
+    instead.msg_iov = const_cast<iovec*>(sent);
+    return by_libc(fd, &instead, flags);
+  });
 }
 
 EXPORT ssize_t writev(int fd, const iovec* pieces, int count) {
@@ -143,22 +182,30 @@ EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
   void* const name = message ? message->msg_name : nullptr;
   socklen_t* const length = message ? &message->msg_namelen : nullptr;
   return receive_from(fd, static_cast<sockaddr*>(name), length,
-                      [&] { return next<"recvmsg", ssize_t(int, msghdr*, int)>()(fd, message, flags); });
+                      [&] {
+                        const ssize_t got = next<"recvmsg", ssize_t(int, msghdr*, int)>()(fd, message, flags);
+                        return message ? revealed(got, message->msg_iov, message->msg_iovlen) : got;
+                      });
 }
 
 EXPORT ssize_t recvfrom(int fd, void* data, size_t room, int flags, sockaddr* from, socklen_t* length) {
   return receive_from(fd, from, length, [&] {
-    return next<"recvfrom", ssize_t(int, void*, size_t, int, sockaddr*, socklen_t*)>()(fd, data, room, flags, from,
-                                                                                       length);
+    return revealed(next<"recvfrom", ssize_t(int, void*, size_t, int, sockaddr*, socklen_t*)>()(fd, data, room, flags,
+                                                                                                from, length),
+                    data, room);
   });
 }
 
 EXPORT ssize_t recv(int fd, void* data, size_t room, int flags) {
-  return receive(fd, [&] { return next<"recv", ssize_t(int, void*, size_t, int)>()(fd, data, room, flags); });
+  return receive(fd, [&] {
+    return revealed(next<"recv", ssize_t(int, void*, size_t, int)>()(fd, data, room, flags), data, room);
+  });
 }
 
 EXPORT ssize_t read(int fd, void* data, size_t room) {
-  return receive(fd, [&] { return next<"read", ssize_t(int, void*, size_t)>()(fd, data, room); });
+  return receive(fd, [&] {
+    return revealed(next<"read", ssize_t(int, void*, size_t)>()(fd, data, room), data, room);
+  });
 }
 
 EXPORT ssize_t readv(int fd, const iovec* pieces, int count) {
@@ -169,14 +216,16 @@ EXPORT ssize_t readv(int fd, const iovec* pieces, int count) {
 EXPORT ssize_t __recvfrom_chk(int fd, void* data, size_t room, size_t size, int flags, sockaddr* from,
                               socklen_t* length) {
   return receive_from(fd, from, length, [&] {
-    return next<"__recvfrom_chk", ssize_t(int, void*, size_t, size_t, int, sockaddr*, socklen_t*)>()(
-        fd, data, room, size, flags, from, length);
+    return revealed(next<"__recvfrom_chk", ssize_t(int, void*, size_t, size_t, int, sockaddr*, socklen_t*)>()(
+                        fd, data, room, size, flags, from, length),
+                    data, room);
   });
 }
 
 EXPORT ssize_t __recv_chk(int fd, void* data, size_t room, size_t size, int flags) {
-  return receive(
-      fd, [&] { return next<"__recv_chk", ssize_t(int, void*, size_t, size_t, int)>()(fd, data, room, size, flags); });
+  return receive(fd, [&] {
+    return revealed(next<"__recv_chk", ssize_t(int, void*, size_t, size_t, int)>()(fd, data, room, size, flags), data, room);
+  });
 }
 
 EXPORT ssize_t __read_chk(int fd, void* data, size_t room, size_t size) {

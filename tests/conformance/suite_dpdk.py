@@ -1,0 +1,137 @@
+"""DPDK (Debian's) on the virtual node: testpmd finds the port by its network interface, and sends and receives by queues
+that it writes and polls by hand. What its other drivers stop at is held to what docs/fidelity.md says.
+
+Nothing of this needs huge pages, nor an interface of the machine."""
+import os
+import pathlib
+import re
+import shutil
+import signal
+import time
+
+from harness import Bench, case, shell, tail
+
+DEVICE = "0000:c8:00.0"
+# Compressed CQEs are the one thing that the driver takes for granted and the device does not have.
+ARGUMENTS = DEVICE + ",rxq_cqe_comp_en=0"
+CONNECTX_6_DX, BLUEFIELD_2 = 0x101d, 0xa2d6
+STARTED = "start packet forwarding"
+ENOUGH, QUEUE = 1000, 512  # packets
+
+
+def eal(program, device=ARGUMENTS):
+    """Ordinary memory, nothing shared with other DPDK programs, and the thread that spins apart from the rest: the device
+    works in a thread beside the first."""
+    cpus = sorted(os.sched_getaffinity(0))
+    return ["stdbuf", "-oL", program, "--no-huge", "--no-shconf", "--no-telemetry", "-m", "256",
+            "--lcores", f"0@{cpus[0]},1@{cpus[-1]}", "-a", device]
+
+
+def testpmd(*options, device=ARGUMENTS):
+    return [*eal("dpdk-testpmd", device), "--", "--total-num-mbufs=4096", "--no-lsc-interrupt", "--stats-period=1", *options]
+
+
+def started(bench, argv, host):
+    process = bench.start(argv, host=host)
+    process.says(STARTED, 30 * bench.patience)
+    return process
+
+
+def counts_up_to(bench, process, name, enough):
+    """Waits until testpmd, which prints its statistics every second, has counted that many."""
+    deadline = time.monotonic() + 20 * bench.patience
+    while time.monotonic() < deadline and process.alive():
+        output = os.pread(process.log.fileno(), 1 << 22, 0).decode(errors="replace")
+        if any(int(count) >= enough for count in re.findall(rf"{name}:\s*(\d+)", output)):
+            return
+        time.sleep(0.1)
+
+
+def stop(bench, process):
+    process.kill(signal.SIGINT)
+    return process.wait(20 * bench.patience)
+
+
+def totals(output):
+    """name -> count: the sums over all ports that testpmd prints in the end."""
+    accumulated = output.rpartition("Accumulated forward statistics")[2]
+    return {name: int(count) for name, count in re.findall(r"([RT]X-\w+): (\d+)", accumulated)}
+
+
+def ended(end):
+    return "" if end.code == 0 else f"{end.ending()}: {tail(end.output)}"
+
+
+def port(bench):
+    """It probes, starts, and ends well."""
+    argv = testpmd("--forward-mode=rxonly")
+    end = stop(bench, started(bench, argv, "alone"))
+    yield case("testpmd probes and starts", ended(end), end.seconds, shell(argv))
+    wanted = {"its address": r"Port 0: 02(:[0-9A-F]{2}){5}", "its link": r"Port 0 Link up at 200 Gbps FDX",
+              "its driver": r"Probe PCI driver: mlx5_pci \(15b3:1021\) device: " + DEVICE}
+    for what, pattern in wanted.items():
+        yield case(f"testpmd sees {what}", "" if re.search(pattern, end.output) else tail(end.output), 0)
+
+
+def traffic(bench, name, options=(), peer_mode="rxonly"):
+    """What one host's port sends the other's receives or, where it has no buffer in time, counts as missed. The sender
+    counts what it has put into its queue; what lies there when it stops the port is not sent."""
+    receiver = testpmd(f"--forward-mode={peer_mode}", *options)
+    sender = testpmd("--forward-mode=txonly", *options)
+    first = started(bench, receiver, "b")
+    second = started(bench, sender, "a")
+    counts_up_to(bench, first, "RX-packets", ENOUGH)
+    sent = stop(bench, second)
+    time.sleep(0.5 * bench.patience)
+    received = stop(bench, first)
+    problem = ended(sent) or ended(received)
+    counts = totals(sent.output), totals(received.output)
+    left = counts[0].get("TX-packets", 0) - counts[1].get("RX-total", 0)
+    if not problem and not (counts[1].get("RX-packets", 0) >= ENOUGH and 0 <= left <= QUEUE):
+        problem = f"sent: {counts[0]}, received: {counts[1]}"
+    return case(f"testpmd {name}", problem, received.seconds, shell(sender))
+
+
+def stops(bench, name, argv, reason, part=None):
+    """It ends by itself, and says why; the driver may be one of another part (PCI device id)."""
+    environment = {}
+    if part:
+        profile = pathlib.Path(bench.run_dir) / "profile.toml"
+        profile.write_text(f"[device]\npart_id = {part:#x}\n")
+        environment["VERBENA_PROFILE"] = str(profile)
+    end = bench.start(argv, env=environment, host=f"part{part or 0:x}").wait(40 * bench.patience)
+    problem = "" if reason in end.output and end.code not in (None, 0) else f"{end.ending()}: {tail(end.output)}"
+    return case(name, problem, end.seconds, shell(argv))
+
+
+# (device class, part whose driver it is, what it lacks)
+OTHERS = [("crypto", CONNECTX_6_DX, "mlx5_crypto: Not enough capabilities to support crypto operations"),
+          ("regex", BLUEFIELD_2, "mlx5_regex: Not enough capabilities to support RegEx"),
+          ("compress", BLUEFIELD_2, "mlx5_compress: Not enough capabilities to support compress operations")]
+
+
+def limits(bench):
+    """How far it gets without what the device has not."""
+    argv = testpmd(device=DEVICE)
+    process = bench.start(argv, host="compressed")
+    refused = process.says("DevX create CQ failed errno=121 status=0x3 syndrome=0x80005", 20 * bench.patience)
+    end = stop(bench, process)
+    yield case("testpmd with compressed CQEs is refused its first CQ", "" if refused else tail(end.output), end.seconds, shell(argv))
+    for kind, part, reason in OTHERS:
+        argv = [*eal("dpdk-test-crypto-perf", f"{DEVICE},class={kind}"), "--", "--devtype", "crypto_mlx5", "--optype", "cipher-only"]
+        yield stops(bench, f"test-crypto-perf finds no {kind} in the device", argv, reason, part)
+
+
+def run(quick, preset):
+    with Bench(preset) as bench:
+        bench.stack = "system"
+        if not shutil.which("dpdk-testpmd"):
+            yield case("testpmd", "skip: the package dpdk is not installed", 0)
+            return
+        yield from port(bench)
+        yield traffic(bench, "sends and another receives")
+        yield from limits(bench)
+        if not quick:
+            yield traffic(bench, "by two queues", ["--rxq=2", "--txq=2"])
+            yield traffic(bench, "frames of 1500 bytes", ["--txpkts=1500"])
+            yield traffic(bench, "frames of four pieces", ["--txpkts=64,200,300,64"])
