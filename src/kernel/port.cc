@@ -150,10 +150,14 @@ constexpr AttrSpec kMlx5QueryPortAttrs[] = {
     uverbs::out_attr(MLX5_IB_ATTR_QUERY_PORT, sizeof(mlx5_ib_uapi_query_port), true, false),
 };
 
-// What there is to tell is about representors of virtual ports; outside of switchdev mode there are none.
-int native_mlx5_query_port(File&, Request& request) {
+int native_mlx5_query_port(File& file, Request& request) {
   if (request.value<std::uint32_t>(MLX5_IB_ATTR_QUERY_PORT_PORT_NUM) != 1) return EINVAL;
-  const mlx5_ib_uapi_query_port response{};
+  mlx5_ib_uapi_query_port response{};
+  response.flags = MLX5_IB_UAPI_QUERY_PORT_VPORT | MLX5_IB_UAPI_QUERY_PORT_VPORT_VHCA_ID |
+                   MLX5_IB_UAPI_QUERY_PORT_ESW_OWNER_VHCA_ID;
+  response.vport = 0;
+  response.vport_vhca_id = file.node().caps().vhca_id;
+  response.esw_owner_vhca_id = file.node().caps().vhca_id;
   return request.write_or_zero(MLX5_IB_ATTR_QUERY_PORT, &response, sizeof response);
 }
 

@@ -131,7 +131,7 @@ void facts(World* w) {
   CHECK(info.flags & MLX5DV_CONTEXT_FLAGS_CQE_V1 && info.num_lag_ports == 2);
   mlx5dv_port port = {};
   CHECK(!mlx5dv_query_port(w->context, 1, &port));
-  CHECK(!port.flags);  // no representor, for there is no switchdev mode
+  CHECK(port.flags & MLX5DV_QUERY_PORT_VPORT);
   // The clock that CQEs are stamped with, in the time of the machine.
   mlx5dv_clock_info clock = {};
   CHECK(!mlx5dv_get_clock_info(w->context, &clock));
