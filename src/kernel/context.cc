@@ -36,8 +36,7 @@ int read_request(const Udata& driver, mlx5_ib_alloc_ucontext_req_v2* request) {
   if (request->total_num_bfregs > kMaxBfregs) return ENOMEM;
   const std::uint32_t total = (request->total_num_bfregs + 3) & ~3u;
   if (request->num_low_latency_bfregs > total - 1) return EINVAL;
-  // Registers mapped in advance are what libraries before dynamic UARs used.
-  return request->lib_caps & MLX5_LIB_CAP_DYN_UAR ? 0 : EOPNOTSUPP;
+  return 0;
 }
 
 mlx5_ib_alloc_ucontext_resp context_response(File& file) {
@@ -73,7 +72,10 @@ int get_context(File& file, const Udata& driver, bool needs_descriptor, int* asy
   if (int error = read_request(driver, &request)) return error;
   if (request.flags & MLX5_IB_ALLOC_UCTX_DEVX)
     if (int error = create_uctx(file, &context.uid)) return error;
-  int error = file.node().start_async_events();
+  // Registers mapped in advance are what libraries before dynamic UARs used. (After DEVX: a library that got none tries
+  // again as an older one, and shall hear why it got none.)
+  int error = request.lib_caps & MLX5_LIB_CAP_DYN_UAR ? 0 : EOPNOTSUPP;
+  if (!error) error = file.node().start_async_events();
   if (!error) error = publish_clock(file);
   if (!error && needs_descriptor && (*async_fd = file.make_async()) < 0) error = errno;
   if (error) {

@@ -70,7 +70,15 @@ int vendor_flags(const mlx5dv_qp_init_attr& vendor, std::uint32_t* flags) {
   return 0;
 }
 
-int check(const ibv_qp_init_attr_ex& attr) {
+// Of a type that only the vendor's attributes name; the device has no DC.
+int check_driver_type(const mlx5dv_qp_init_attr* vendor) {
+  if (!vendor) return EOPNOTSUPP;
+  if (vendor->comp_mask & ~kVendorMask || !(vendor->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DC)) return EINVAL;
+  const auto type = number_of(vendor->dc_init_attr.dc_type);
+  return type == MLX5DV_DCTYPE_DCT || type == MLX5DV_DCTYPE_DCI ? EOPNOTSUPP : EINVAL;
+}
+
+int check(const ibv_qp_init_attr_ex& attr, const mlx5dv_qp_init_attr* vendor) {
   if (attr.comp_mask & ~kAttrMask) return EOPNOTSUPP;
   const bool target = number_of(attr.qp_type) == IBV_QPT_XRC_RECV;
   const std::uint32_t needed = target ? IBV_QP_INIT_ATTR_XRCD : IBV_QP_INIT_ATTR_PD;
@@ -84,7 +92,7 @@ int check(const ibv_qp_init_attr_ex& attr) {
     case IBV_QPT_RAW_PACKET:
       break;
     case IBV_QPT_DRIVER:
-      return EOPNOTSUPP;
+      return check_driver_type(vendor);
     default:
       return EINVAL;
   }
@@ -234,7 +242,7 @@ Qp* create_hashing(Context* context, ibv_qp_init_attr_ex* attr, std::uint32_t fl
 Qp* create_qp(Context* context, ibv_qp_init_attr_ex* attr, const mlx5dv_qp_init_attr* vendor) {
   std::uint32_t flags = environment::scatter_to_cqe() ? MLX5_QP_FLAG_SCATTER_CQE : 0;
   if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD)) attr->pd = nullptr;
-  int error = check(*attr);
+  int error = check(*attr, vendor);
   if (!error && vendor) error = vendor_flags(*vendor, &flags);
   if (!error && attr->comp_mask & IBV_QP_INIT_ATTR_RX_HASH) {
     return create_hashing(context, attr, flags & ~std::uint32_t{MLX5_QP_FLAG_SCATTER_CQE});  // it has no queues

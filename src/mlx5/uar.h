@@ -5,9 +5,17 @@
 // Threads: any.
 #pragma once
 
+#include <cstddef>
+
 #include "mlx5/types.h"
 
 namespace verbena::mlx5 {
+
+// What a program holds of a page.
+inline Uar* uar_of(mlx5dv_devx_uar* devx) {
+  return reinterpret_cast<Uar*>(reinterpret_cast<char*>(devx) - offsetof(Uar, devx));
+}
+
 
 // At open. setup_static_uars() only where the kernel fixed the pages (tot_bfregs != 0).
 bool setup_static_uars(Context* context);

@@ -33,6 +33,11 @@ enum AllocDmahAttr : std::uint16_t { kAllocDmahHandle, kAllocDmahCpuId, kAllocDm
 inline constexpr std::uint16_t kFreeDmahHandle = 0;
 inline constexpr unsigned kDmahMemoryTypes = 2;  // volatile, persistent
 
+// UVERBS_OBJECT_DMABUF: a page that can be mapped by the command descriptor, as a dma-buf.
+inline constexpr std::uint16_t kObjectDmabuf = kObjectDmah + 1;
+inline constexpr std::uint16_t kDmabufAlloc = 0;
+enum AllocDmabufAttr : std::uint16_t { kAllocDmabufHandle, kAllocDmabufPage };
+
 // Of UVERBS_OBJECT_MR: every way to register memory in one method.
 inline constexpr std::uint16_t kRegMr = UVERBS_METHOD_REG_DMABUF_MR + 1;
 enum RegMrAttr : std::uint16_t {

@@ -113,7 +113,12 @@ void queues(World* w, Foreign& foreign) {
   CASE(mlx5dv_create_qp, EINVAL, qp(w->context));
   init.cap.max_send_sge = 1;
   init.qp_type = IBV_QPT_DRIVER;
+  CASE(mlx5dv_create_qp, EINVAL, qp(w->context));  // of no known kind
+  special.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_DC;
+  CASE(mlx5dv_create_qp, EINVAL, qp(w->context));
+  special.dc_init_attr.dc_type = MLX5DV_DCTYPE_DCI;
   CASE(mlx5dv_create_qp, EOPNOTSUPP, qp(w->context));
+  special = {};
   init.qp_type = static_cast<ibv_qp_type>(99);
   CASE(mlx5dv_create_qp, EINVAL, qp(w->context));
   CHECK(!ibv_destroy_cq(plain));

@@ -78,7 +78,7 @@ void commands(World* w, Foreign& foreign) {
   CASE(mlx5dv_devx_query_eqn, EOPNOTSUPP, mlx5dv_devx_query_eqn(foreign(), 0, &eqn));
   CASE(mlx5dv_devx_alloc_uar, EOPNOTSUPP, of(mlx5dv_devx_alloc_uar(w->context, 0x10)));
   CASE(mlx5dv_devx_alloc_uar, EOPNOTSUPP, of(mlx5dv_devx_alloc_uar(foreign(), 0)));
-  CASE(mlx5dv_devx_uar_export_dmabuf_fd, EOPNOTSUPP, of_fd(mlx5dv_devx_uar_export_dmabuf_fd(q.uar)));
+  CASE(mlx5dv_devx_uar_export_dmabuf_fd, EPROTONOSUPPORT, of_fd(mlx5dv_devx_uar_export_dmabuf_fd(q.uar)));
 }
 
 void async_answers(World* w, Foreign& foreign) {

@@ -22,10 +22,6 @@ mlx5dv_devx_uar* show(Context* context, Uar* uar) {
   return &uar->devx;
 }
 
-Uar* uar_of(mlx5dv_devx_uar* devx) {
-  return reinterpret_cast<Uar*>(reinterpret_cast<char*>(devx) - offsetof(Uar, devx));
-}
-
 // A register that was mapped at open has an index of its own; the kernel knows the page behind it.
 int find_page(Context* context, Uar* uar) {
   if (uar->kernel_object) return 0;

@@ -143,7 +143,8 @@ int verbena_init_obj_1_0(mlx5dv_obj* obj, std::uint64_t type);
 
 VERBENA_MLX5_EXPORT int verbena_init_obj_1_2(mlx5dv_obj* obj, std::uint64_t type) {
   ibv_context* ibv = any_context(obj, type);
-  if (!ibv || !mlx5_context(ibv)) return EOPNOTSUPP;
+  if (!ibv) return EINVAL;
+  if (!mlx5_context(ibv)) return EOPNOTSUPP;
   int error = 0;
   if (type & MLX5DV_OBJ_QP) error = describe(obj->qp.in, obj->qp.out);
   if (!error && (type & MLX5DV_OBJ_CQ)) error = describe(obj->cq.in, obj->cq.out);
