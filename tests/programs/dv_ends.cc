@@ -1,4 +1,5 @@
-// The specialised calls where they end: on raw packet and XRC queue pairs, on memory whose pages are chosen, on ports. (What devices without user contexts say is in dv_errors.)
+// The specialised calls where they end: on raw packet and XRC queue pairs, on memory whose pages are chosen, on ports.
+// (What devices without user contexts say is in dv_errors.)
 #include <fcntl.h>
 #include <sys/mman.h>
 
