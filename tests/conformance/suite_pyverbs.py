@@ -102,7 +102,9 @@ def run_module(bench, folder, module, pattern="."):
         before = len(read_journal(journal))
         left = limit - (time.monotonic() - started)
         argv = [PYTHON, str(driver), str(folder), module, str(journal), pattern]
-        end = bench.run(argv, seconds=min(45, max(5, left / bench.patience)))
+        # Long enough for the case of a CQ too large for the device: the provider writes all of its 512 MiB before it asks,
+        # which takes 2.5 s of a core, and a busy machine has little of one to give.
+        end = bench.run(argv, seconds=min(90, max(5, left / bench.patience)))
         entries = read_journal(journal)
         open_cases = [name for name, entry in entries.items() if entry["status"] == "begun" and name not in crashes]
         for name in open_cases:
