@@ -104,7 +104,7 @@ class DeviceWorld {
     fill_list(p, *list, {s.memory.key, narrow, s.memory.key}, device::MkeyMode::klm, test::kAllRights, s.memory.p);
     s.window = p.nic->alloc_mkey();
     fill_list(p, *s.window, {s.memory.key, s.memory.key, list->key.load()}, device::MkeyMode::klm,
-              test::kAllRights | device::kMkeyUmr | device::kMkeyWindow | device::kMkeyRemoteInvalidate, s.memory.p);
+              test::kAllRights | device::kMkeyUmr | device::kMkeyRemoteInvalidate, s.memory.p);
     s.window->qpn = s.qp[0]->context->qpn;
     s.keys = {s.memory.key, narrow, list->key.load(), s.window->key.load()};
     for (const std::uint32_t key : s.keys) save(mkeys_, *p.nic->own_mkey(key >> 8));

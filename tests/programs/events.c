@@ -237,7 +237,32 @@ static void windows(void) {
       struct ibv_send_wr wr = {.opcode = IBV_WR_LOCAL_INV, .send_flags = IBV_SEND_SIGNALED, .invalidate_rkey = rkey},
                          *bad;
       CHECK(!ibv_post_send(b, &wr, &bad) && next_wc(rcq).status == IBV_WC_SUCCESS);
-      EXPECT(write_by(a, cq, rkey) == IBV_WC_REM_ACCESS_ERR, "write through an invalidated window");
+      // Free again: it can be bound anew, and only then.
+      mw->rkey = rkey;
+      const uint32_t second = ibv_inc_rkey(rkey);
+      struct ibv_send_wr again = {.opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED, .bind_mw = {mw, second, info}};
+      CHECK(!ibv_post_send(b, &again, &bad));
+      EXPECT(next_wc(rcq).status == IBV_WC_SUCCESS, "bound after an invalidation");
+      EXPECT(write_by(a, cq, second) == IBV_WC_SUCCESS, "write through the window bound anew");
+      // It is for the QP that bound it alone: not for others of its domain, and not theirs to invalidate.
+      for (int take = 0; take < 2; ++take) {
+        struct ibv_cq* other_cq = ibv_create_cq(w.context, 16, NULL, NULL, 0);
+        struct ibv_qp* c = make_qp(&w, IBV_QPT_RC, other_cq, other_cq, NULL);
+        struct ibv_qp* d = make_qp(&w, IBV_QPT_RC, other_cq, other_cq, NULL);
+        connect_qp(&w, c, d->qp_num);
+        connect_qp(&w, d, c->qp_num);
+        if (take == 0) {
+          EXPECT(write_by(c, other_cq, second) == IBV_WC_REM_ACCESS_ERR, "write through another QP's window");
+        } else {
+          struct ibv_send_wr foreign = {.opcode = IBV_WR_LOCAL_INV, .send_flags = IBV_SEND_SIGNALED, .invalidate_rkey = second};
+          CHECK(!ibv_post_send(d, &foreign, &bad));
+          EXPECT(next_wc(other_cq).status == IBV_WC_MW_BIND_ERR, "another QP's window invalidated");
+        }
+        CHECK(!ibv_destroy_qp(c) && !ibv_destroy_qp(d) && !ibv_destroy_cq(other_cq));
+      }
+      wr.invalidate_rkey = second;
+      CHECK(!ibv_post_send(b, &wr, &bad) && next_wc(rcq).status == IBV_WC_SUCCESS);
+      EXPECT(write_by(a, cq, second) == IBV_WC_REM_ACCESS_ERR, "write through an invalidated window");
     } else {
       CHECK(!ibv_dealloc_mw(mw));
       mw = NULL;

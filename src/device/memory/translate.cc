@@ -70,7 +70,7 @@ class Walk {
     Snapshot m{};
     if (const KeyError e = read_key(nic_, use_.owner, key, m); e != KeyError::none) return e;
     if (m.pdn != use_.pdn) return KeyError::domain;
-    if (m.qpn != 0xffffff && (m.flags & kMkeyWindow) != 0 && m.qpn != use_.qpn) return KeyError::domain;
+    if (!serves(m.qpn, use_.qpn)) return KeyError::domain;
     if ((m.flags & rights) != rights) return KeyError::rights;
     if (!in_range(m, va, length)) return KeyError::range;
     switch (m.mode) {

@@ -19,9 +19,12 @@ enum class KeyError : std::uint8_t {
 struct KeyUse {
   Peer* owner;            // the process whose QP uses the key
   std::uint32_t pdn;
-  std::uint32_t qpn;      // for type-2 windows
+  std::uint32_t qpn;      // see serves()
   std::uint32_t rights;   // kMkey* bits that the key must grant
 };
+
+// mkc.qpn: the one QP that may use the key (a type 2 window is its binder's), or any.
+inline bool serves(std::uint32_t bound, std::uint32_t qpn) { return bound == 0xffffff || bound == 0 || bound == qpn; }
 
 // Appends the pieces of [va, va + length) under `key`. On error the list's content is unspecified.
 KeyError translate(NicMap& nic, const KeyUse& use, std::uint32_t key, std::uint64_t va, std::uint64_t length,

@@ -462,8 +462,7 @@ bool Responder::invalidate(std::uint32_t rkey) {
   SharedGuard lock(m.lock, me_);
   const std::uint32_t flags = m.flags.load();
   if (!Nic::in_use(m) || m.key.load() != rkey || m.pdn != remote_pd() || (flags & kMkeyFree) != 0) return false;
-  const bool type2 = (flags & kMkeyWindow) != 0 && m.qpn == qp_.qpn;
-  if (!type2 && (flags & kMkeyRemoteInvalidate) == 0) return false;
+  if (!serves(m.qpn, qp_.qpn) || (flags & kMkeyRemoteInvalidate) == 0) return false;
   m.flags.fetch_or(kMkeyFree);
   return true;
 }

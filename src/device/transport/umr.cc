@@ -51,7 +51,8 @@ bool execute_umr(Nic& nic, QpContext& qp, const SendWqe& wqe) {
   MkeyContext* m = nic.own_mkey(wqe.immediate >> 8);
   if (m == nullptr) return false;
   SharedGuard lock(m->lock, nic.me());
-  if (!Nic::in_use(*m) || m->pdn != qp.pdn || m->key.load() != wqe.immediate) return false;
+  // The immediate names the mkey by its index: whoever registers again with a new variant says the new one already.
+  if (!Nic::in_use(*m) || m->pdn != qp.pdn) return false;
   MkeyContext& facts = nic.facts(*m);
   std::uint32_t flags = m->flags.load() & (facts.flags.load() | kMkeyFree);
   if ((flags & kMkeyUmr) == 0) return false;
@@ -110,7 +111,7 @@ bool execute_local_invalidate(Nic& nic, QpContext& qp, std::uint32_t key) {
   if (!Nic::in_use(*m) || m->pdn != qp.pdn || m->key.load() != key) return false;
   const std::uint32_t flags = m->flags.load();
   if ((flags & (kMkeyUmr | kMkeyFree)) != kMkeyUmr) return false;
-  if ((flags & kMkeyWindow) != 0 && m->qpn != qp.qpn) return false;
+  if (!serves(m->qpn, qp.qpn)) return false;
   m->flags.fetch_or(kMkeyFree);
   return true;
 }

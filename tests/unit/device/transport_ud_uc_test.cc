@@ -195,7 +195,7 @@ TEST_F(Other, Type2WindowsBindAndInvalidate) {
   MkeyContext* mw = b->nic->alloc_mkey();
   mw->pdn = kPd;
   mw->qpn = 0xffffff;
-  mw->flags = kMkeyFree | kMkeyUmr | kMkeyWindow | kMkeyLocalRead;
+  mw->flags = kMkeyFree | kMkeyUmr | kMkeyLocalRead | kMkeyRemoteInvalidate;
   mw->mode = MkeyMode::klm;
   mw->translations = b->nic->alloc_table(1);
   mw->entries = 1;
