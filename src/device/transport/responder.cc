@@ -241,7 +241,9 @@ Answer Responder::send(BthOperation op, const fabric::Packet& packet, const Payl
   if (starts(op)) qp_.rx_offset = 0;
   if (has_inv(op) && !invalidate(packet.invalidate)) {
     receive_error(wqe, prm::CqeSyndrome::local_access_err, kVendorLocalAccess);
-    return fatal(reply, NakCode::remote_access_error);
+    if (reliable()) return fatal(reply, NakCode::remote_access_error);
+    to_error();
+    return Answer::none;
   }
   const bool only = starts(op) && ends(op), into_cqe = fits_cqe(payload.bytes, only);
   Scatter done = Scatter::ok;

@@ -76,9 +76,8 @@ bool SendWqe::parse(const QpContext& qp) {
       return true;
     case WqeOpcode::send:
     case WqeOpcode::send_imm:
-      return data_segments(at);
     case WqeOpcode::send_inval:
-      return reliable && data_segments(at);
+      return data_segments(at);
     case WqeOpcode::rdma_read:
       if (!reliable) return false;
       [[fallthrough]];
