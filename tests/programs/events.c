@@ -99,6 +99,18 @@ static void errors(void) {
            invalid);
     CHECK(!ibv_destroy_qp(a) && !ibv_destroy_qp(b));
   }
+  {
+    // A receive that is too small: its completion tells, no event does.
+    struct ibv_qp* a = make_qp(&w, IBV_QPT_RC, cq, cq, NULL);
+    struct ibv_qp* b = make_qp(&w, IBV_QPT_RC, cq, cq, NULL);
+    connect_qp(&w, a, b->qp_num);
+    connect_qp(&w, b, a->qp_num);
+    post_recv(b, NULL, 1, 4);
+    send_to(a, 8, 0, NULL, 0, 0);
+    EXPECT(next_wc(cq).status != IBV_WC_SUCCESS && next_wc(cq).status != IBV_WC_SUCCESS, "too small a receive");
+    EXPECT(quiet(), "an event besides the completion");
+    CHECK(!ibv_destroy_qp(a) && !ibv_destroy_qp(b));
+  }
   // Communication established: a message arrives in RTR.
   struct ibv_qp* a = make_qp(&w, IBV_QPT_RC, cq, cq, NULL);
   struct ibv_qp* b = make_qp(&w, IBV_QPT_RC, cq, cq, NULL);
@@ -181,7 +193,13 @@ static void solicited_and_resize(void) {
   void* cookie;
   CHECK(!ibv_get_cq_event(channel, &fired, &cookie) && fired == rcq);
   ibv_ack_cq_events(rcq, 1);
-  for (int i = 0; i < 4; ++i) send_to(a, 8, 0, NULL, 0, 0);
+  // Who waits for the next completion is not to be put off by a wish for a solicited one.
+  CHECK(!ibv_req_notify_cq(rcq, 0) && !ibv_req_notify_cq(rcq, 1));
+  send_to(a, 8, 0, NULL, 0, 0);
+  EXPECT(poll(&p, 1, 3000) == 1, "no event for the next completion");
+  CHECK(!ibv_get_cq_event(channel, &fired, &cookie) && fired == rcq);
+  ibv_ack_cq_events(rcq, 1);
+  for (int i = 0; i < 3; ++i) send_to(a, 8, 0, NULL, 0, 0);
   CHECK(!ibv_resize_cq(rcq, 100) && rcq->cqe >= 100);
   for (int i = 0; i < 2; ++i) send_to(a, 8, 0, NULL, 0, 0);
   for (uint64_t i = 0; i < 8; ++i) {

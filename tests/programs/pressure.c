@@ -134,14 +134,22 @@ static void overrun(void) {
   int result = 0;
   for (int i = 0; i < room + 2 && !result; ++i) result = ibv_post_send(l.qp[0], &wr, &bad);
   struct pollfd p = {w.context->async_fd, POLLIN, 0};
-  int seen = 0;
-  while (poll(&p, 1, seen ? 100 : 3000) == 1) {
+  int seen = 0, fatal = 0;
+  while (poll(&p, 1, seen && fatal ? 100 : 3000) == 1) {
     struct ibv_async_event e;
     CHECK(!ibv_get_async_event(w.context, &e));
-    if (e.event_type == IBV_EVENT_CQ_ERR && e.element.cq == l.cq[0]) seen = 1;
+    seen += e.event_type == IBV_EVENT_CQ_ERR && e.element.cq == l.cq[0];
+    fatal += e.event_type == IBV_EVENT_QP_FATAL && e.element.qp == l.qp[0];
     ibv_ack_async_event(&e);
   }
-  EXPECT(seen, "no IBV_EVENT_CQ_ERR after %d completions into %d", room + 2, room);
+  EXPECT(seen == 1, "%d of IBV_EVENT_CQ_ERR after %d completions into %d", seen, room + 2, room);
+  EXPECT(fatal == 1 && state_of(l.qp[0]) == IBV_QPS_ERR, "%d of IBV_EVENT_QP_FATAL, state %d", fatal, state_of(l.qp[0]));
+  // What had come before can be read; nothing comes any more.
+  struct ibv_wc wc;
+  int read = 0;
+  while (ibv_poll_cq(l.cq[0], 1, &wc) == 1) ++read;
+  EXPECT(read <= room + 1, "%d completions of a queue of %d", read, room);
+  EXPECT(ibv_poll_cq(l.cq[0], 1, &wc) == 0, "a completion after the overflow");
   drop_link(&l);
 }
 

@@ -106,8 +106,8 @@ void Completer::overrun(CqContext& cq) {
   event(prm::EventType::cq_error, 0, cq.cqn);
 }
 
-void Completer::post(std::uint32_t cq_index, CqeBuffer& cqe, bool solicited) {
-  if (cq_index >= kMaxCqs) return;
+bool Completer::post(std::uint32_t cq_index, CqeBuffer& cqe, bool solicited) {
+  if (cq_index >= kMaxCqs) return true;
   CqContext& cq = owner_.slice->cqs[cq_index];
   const auto opcode = cqe.view().get<prm::Cqe64::opcode>();
   // An error entry has its syndromes where others have the timestamp.
@@ -115,16 +115,17 @@ void Completer::post(std::uint32_t cq_index, CqeBuffer& cqe, bool solicited) {
     cqe.view().set<prm::Cqe64::timestamp>(device_clock());
   SharedGuard guard(cq.lock, me_);
   if (!Nic::in_use(cq) || cq.ring.log_entries > kMaxLogEntries || (cq.cqe_bytes_log != 6 && cq.cqe_bytes_log != 7))
-    return;
-  if (!has_room(cq) && !cq.overrun_ignore) [[unlikely]]
-    return overrun(cq);
-  if (!place(cq, cqe)) [[unlikely]]
-    return overrun(cq);
+    return true;
+  if (cq.status == kCqOverflow || (!has_room(cq) && !cq.overrun_ignore) || !place(cq, cqe)) [[unlikely]] {
+    overrun(cq);
+    return false;
+  }
   ++cq.pi;
   if (solicited) cq.last_solicited_pi = cq.pi;
   const std::uint32_t arm = cq.arm.load(std::memory_order_relaxed);
   if (arm == kCqArmed || (arm == kCqArmedSolicited && solicited)) [[unlikely]]
     fire(cq);
+  return true;
 }
 
 void Completer::arm(CqContext& cq) {
@@ -139,6 +140,8 @@ void Completer::arm(CqContext& cq) {
   const auto newer = [](std::uint32_t a, std::uint32_t b) { return ((a - b - 1) & 0xffffff) < 0x7fffff; };
   const std::uint32_t newest = only_solicited ? cq.last_solicited_pi : cq.pi;
   if (newer(newest, ci) && newer(newest, cq.last_notified_pi)) return fire(cq);
+  // Who waits for the next entry keeps waiting for it (IBTA C11-31).
+  if (only_solicited && cq.arm.load(std::memory_order_relaxed) == kCqArmed) return;
   cq.arm.store(only_solicited ? kCqArmedSolicited : kCqArmed, std::memory_order_relaxed);
 }
 

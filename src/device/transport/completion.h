@@ -44,7 +44,8 @@ class Completer {
   Completer(Peer& owner, std::uint32_t me, Deferred& deferred) : owner_(owner), me_(me), deferred_(deferred) {}
 
   // Appends the CQE (the owner bit is set here) and raises the completion event if the CQ is armed for it.
-  void post(std::uint32_t cq_index, CqeBuffer& cqe, bool solicited);
+  // False: the CQ has overflowed, now or before, and the entry is lost. The queue it is about cannot go on.
+  bool post(std::uint32_t cq_index, CqeBuffer& cqe, bool solicited);
   // Arms the CQ as its doorbell record says, or fires at once.
   void arm(CqContext& cq);
   // An event about a QP, CQ or SRQ (the type says which), or a port (number: the port).

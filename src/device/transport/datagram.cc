@@ -97,7 +97,8 @@ Answer Responder::receive_datagram(const fabric::Packet& packet, const Payload& 
   v.set<prm::Cqe64::byte_cnt>(static_cast<std::uint32_t>(whole.bytes)).set<prm::Cqe64::qpn>(qp_.qpn);
   v.set<prm::Cqe64::wqe_counter>(wqe.index).set<prm::Cqe64::se>(packet.solicited);
   v.set<prm::Cqe64::opcode>(imm ? prm::CqeOpcode::resp_send_imm : prm::CqeOpcode::resp_send);
-  complete_.post(qp_.recv_cq, cqe, packet.solicited);
+  if (!complete_.post(qp_.recv_cq, cqe, packet.solicited)) [[unlikely]]
+    lost_completion();
   queue.release();
   return Answer::none;
 }

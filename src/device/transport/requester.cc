@@ -318,7 +318,10 @@ void Requester::finish(std::uint64_t bytes, const std::byte* inline_data) {
     v.set<prm::Cqe64::send_wqe_opcode>(static_cast<std::uint32_t>(wqe_.opcode)).set<prm::Cqe64::qpn>(qp_.qpn);
     v.set<prm::Cqe64::wqe_counter>(wqe_.index);
     v.set<prm::Cqe64::opcode>(prm::CqeOpcode::req).set<prm::Cqe64::format>(format);
-    complete_.post(qp_.send_cq, cqe, false);
+    if (!complete_.post(qp_.send_cq, cqe, false)) [[unlikely]] {
+      complete_.event(prm::EventType::wq_catas_error, 0, qp_.qpn);
+      engine_.fail(qp_, deferred_);
+    }
   }
   if (drain) complete_.event(prm::EventType::sq_drained, 0, qp_.qpn);
 }

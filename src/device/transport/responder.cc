@@ -260,7 +260,7 @@ Answer Responder::send(BthOperation op, const fabric::Packet& packet, const Payl
       return Answer::none;
     case Scatter::too_long:
       receive_error(wqe, prm::CqeSyndrome::local_length_err, kVendorLocalLength);
-      return fatal(reply, NakCode::invalid_request);
+      return fatal(reply, NakCode::invalid_request, true);
     case Scatter::protection:
       receive_error(wqe, prm::CqeSyndrome::local_prot_err, prm::kVendorSyndromeLocalProtection);
       return fatal(reply, NakCode::remote_operational_error);
@@ -313,14 +313,17 @@ void Responder::finish_receive(const ReceiveWqe& wqe, const fabric::Packet& pack
   v.set<prm::Cqe64::qpn>(qp_.qpn);
   v.set<prm::Cqe64::wqe_counter>(wqe.index);
   v.set<prm::Cqe64::opcode>(opcode).set<prm::Cqe64::format>(format).set<prm::Cqe64::se>(packet.solicited);
-  post_receive(cqe, packet.solicited);
+  if (!post_receive(cqe, packet.solicited)) [[unlikely]]
+    lost_completion();
 }
 
-void Responder::post_receive(CqeBuffer& cqe, bool solicited) {
-  if (xrc_.srq)
-    xrc_.complete->post(xrc_.srq->cq, cqe, solicited);
-  else
-    complete_.post(qp_.recv_cq, cqe, solicited);
+bool Responder::post_receive(CqeBuffer& cqe, bool solicited) {
+  return xrc_.srq ? xrc_.complete->post(xrc_.srq->cq, cqe, solicited) : complete_.post(qp_.recv_cq, cqe, solicited);
+}
+
+void Responder::lost_completion() {
+  complete_.event(prm::EventType::wq_catas_error, 0, qp_.qpn);
+  to_error();
 }
 
 void Responder::receive_error(const ReceiveWqe& wqe, prm::CqeSyndrome syndrome, std::uint8_t vendor) {
@@ -505,7 +508,7 @@ Answer Responder::fatal(Reply& reply, NakCode code) {
   }
   to_error();
   if (code == NakCode::remote_access_error) complete_.event(prm::EventType::wq_access_error, 0, qp_.qpn);
-  if (code == NakCode::invalid_request) complete_.event(prm::EventType::wq_inval_req_error, 0, qp_.qpn);
+  if (code == NakCode::invalid_request && !completed) complete_.event(prm::EventType::wq_inval_req_error, 0, qp_.qpn);
   return rc ? nak(reply, code) : Answer::none;
 }
 

@@ -99,14 +99,16 @@ class Responder {
   Answer ack(Reply& reply, std::uint32_t psn);
   Answer nak(Reply& reply, prm::NakCode code);
   Answer rnr(Reply& reply);
-  // An error that ends the connection: NAK, the error state, the event.
-  Answer fatal(Reply& reply, prm::NakCode code);
+  // An error that ends the connection: NAK, the error state, and the event unless a completion has told of it.
+  Answer fatal(Reply& reply, prm::NakCode code, bool completed = false);
   void to_error();
   std::uint8_t answer_opcode(prm::BthOperation op) const {
     return prm::bth_opcode(qp_.type == QpType::xrc ? prm::BthService::xrc : prm::BthService::rc, op);
   }
 
+  unsigned log_mtu() const { return qp_.log_mtu >= 8 && qp_.log_mtu <= 12 ? qp_.log_mtu : 10; }
   std::uint32_t npsn(std::uint64_t bytes) const;
+  bool cut_wrong(prm::BthOperation op, const Payload& payload) const;
   bool reliable() const { return is_reliable(qp_.type); }
 
   // XRC: where the packet says that it wants to be received. False: no such queue, or one of another domain.
@@ -118,7 +120,8 @@ class Responder {
   std::uint32_t remote_pd() const { return xrc_.srq ? xrc_.srq->pdn : qp_.pdn; }
   // The process whose memory it is about.
   Peer& target() { return xrc_.srq ? *xrc_.peer : owner_; }
-  void post_receive(CqeBuffer& cqe, bool solicited);
+  bool post_receive(CqeBuffer& cqe, bool solicited);
+  void lost_completion();
   std::uint32_t pd() const { return receive_pd_; }
 
   NicMap& nic_;
