@@ -5,12 +5,34 @@
 #include "kernel/command.h"
 #include "prm/eq.h"
 #include "prm/eqe.h"
+#include "prm/registers.h"
 
 namespace verbena::kernel {
 namespace {
 
 constexpr std::size_t kEqeBytes = 64;
 constexpr std::size_t kOwnerByte = 63;
+constexpr unsigned kPhysicalPorts = 2;
+
+// Physical ports that are up, a bit each. A device that does not tell has one.
+unsigned ports_up(device::Device& device) {
+  unsigned up = 0;
+  for (unsigned port = 0; port < kPhysicalPorts; ++port) {
+    prm::Box<prm::AccessRegisterIn, prm::PaosReg::size> in;
+    prm::Box<prm::AccessRegisterOut, prm::PaosReg::size> out;
+    in.set<prm::AccessRegisterIn::opcode>(prm::Opcode::access_reg);
+    in.set<prm::AccessRegisterIn::op_mod>(static_cast<std::uint32_t>(prm::AccessRegisterOpMod::read));
+    in.set<prm::AccessRegisterIn::register_id>(static_cast<std::uint32_t>(prm::RegisterId::paos));
+    prm::View<prm::PaosReg>(in.data() + prm::AccessRegisterIn::size).set<prm::PaosReg::local_port>(port + 1);
+    if (run(device, in.span(), out.span())) {
+      if (port == 0) up |= 1;
+      continue;
+    }
+    const prm::ConstView<prm::PaosReg> paos(out.data() + prm::AccessRegisterOut::size);
+    if (paos.get<prm::PaosReg::oper_status>() == static_cast<std::uint32_t>(prm::PaosStatus::up)) up |= 1u << port;
+  }
+  return up;
+}
 
 }  // namespace
 
@@ -42,6 +64,7 @@ int EventQueue::create(unsigned interrupt, unsigned log_entries, std::uint64_t m
     device_.free_dma(ring, bytes);
     return error;
   }
+  ports_up_ = ports_up(device_);
   eqn_ = create.out().get<prm::CreateEqOut::eq_number>();
   log_entries_ = log_entries;
   ring_ = ring;
@@ -135,13 +158,22 @@ void EventQueue::dispatch(const std::byte* bytes) {
     case EventType::port_change: {
       // Of the others, none happens to a RoCE port.
       const auto change = static_cast<prm::PortChange>(eqe.get<prm::Eqe::event_sub_type>());
-      if (change == prm::PortChange::active) events_.device_event(Event::port_active, 1);
-      if (change == prm::PortChange::down) events_.device_event(Event::port_err, 1);
+      const unsigned port = data.sub<prm::EventAuto::port_state_change_event>().get<prm::PortStateChangeEvent::port_num>();
+      if (change == prm::PortChange::active || change == prm::PortChange::down)
+        port_changed(port, change == prm::PortChange::active);
       return;
     }
     default:
       return;
   }
+}
+
+// Programs know one port: in a bond it is up while one of the two is.
+void EventQueue::port_changed(unsigned port, bool up) {
+  const bool was = ports_up_ != 0;
+  const unsigned bit = port <= 1 ? 1u : 1u << (port - 1);
+  ports_up_ = up ? ports_up_ | bit : ports_up_ & ~bit;
+  if (was != (ports_up_ != 0)) events_.device_event(up ? Event::port_active : Event::port_err, 1);
 }
 
 }  // namespace verbena::kernel

@@ -27,6 +27,7 @@ class EventQueue {
   bool take_one();
   void dispatch(const std::byte* eqe);
   void notify_devx(const prm::ConstView<prm::Eqe>& eqe);
+  void port_changed(unsigned port, bool up);
 
   device::Device& device_;
   EventRegistry& events_;
@@ -34,6 +35,7 @@ class EventQueue {
   unsigned log_entries_ = 0;
   std::uint32_t eqn_ = 0;
   std::uint32_t ci_ = 0;
+  unsigned ports_up_ = 0;  // a bit per physical port, from 0
   std::atomic<std::uint32_t> calls_{0};
 };
 

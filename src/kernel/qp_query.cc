@@ -69,7 +69,7 @@ int write_query_qp(File& file, WriteCall& call) {
 
   ib_uverbs_query_qp_resp r{};
   const bool connected = qp->type != QpType::ud;
-  const bool has_path = connected && qp->state != QpState::reset && qp->state != QpState::init;
+  const bool has_path = connected && qp->state != QpState::reset;  // from INIT on there is a port
   if (has_path) r.dest = to_abi(get_path(path, qp->port));
   r.max_recv_wr = qp->rq_entries;
   r.max_recv_sge = qp->rq_sge;

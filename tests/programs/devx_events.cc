@@ -2,6 +2,7 @@
 // errors: devx.cc; limits of shared receive queues: devx_commands.cc.)
 //
 // Takes a port down and up again: run it on a virtual host of its own.
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/wait.h>
 
@@ -114,6 +115,28 @@ void of_ports(World* w, Memory& m) {
   close_world(&other);
 }
 
+// A program with verbs knows one port, which is up while a physical one is.
+void of_the_bond(World* w) {
+  const auto takes = [&](const char* port, const char* state, const ibv_event_type* what, ibv_port_state after) {
+    set_port(port, state);
+    pollfd p{w->context->async_fd, POLLIN, 0};
+    CHECK(poll(&p, 1, what ? 3000 : 100) == (what ? 1 : 0));
+    if (what) {
+      ibv_async_event event;
+      CHECK(!ibv_get_async_event(w->context, &event));
+      CHECK(event.event_type == *what && event.element.port_num == 1);
+      ibv_ack_async_event(&event);
+    }
+    ibv_port_attr attr;
+    CHECK(!ibv_query_port(w->context, 1, &attr) && attr.state == after);
+  };
+  const ibv_event_type lost = IBV_EVENT_PORT_ERR, back = IBV_EVENT_PORT_ACTIVE;
+  takes("1", "down", nullptr, IBV_PORT_ACTIVE);
+  takes("2", "down", &lost, IBV_PORT_DOWN);
+  takes("1", "up", &back, IBV_PORT_ACTIVE);
+  takes("2", "up", nullptr, IBV_PORT_ACTIVE);
+}
+
 }  // namespace
 
 int main() {
@@ -123,6 +146,7 @@ int main() {
     of_queue_pairs(&w, m);
     of_pools(&w, m);
     of_ports(&w, m);
+    of_the_bond(&w);
   }
   close_world(&w);
   puts("ok");

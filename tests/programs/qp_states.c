@@ -103,6 +103,10 @@ static void values(struct World* w) {
   CHECK(!ibv_destroy_qp(qp));
   qp = make_qp(w, IBV_QPT_RC, cq, cq, NULL);
   CHECK(!go(qp, IBV_QPS_INIT, a, required(IBV_QPT_RC, IBV_QPS_INIT)));
+  // Without responder resources there are no reads and atomics yet. The path has its port and no more.
+  CHECK(!ibv_query_qp(qp, &q, kAllMasks | IBV_QP_STATE, &init));
+  EXPECT(q.qp_access_flags == IBV_ACCESS_REMOTE_WRITE, "access flags %#x in INIT", q.qp_access_flags);
+  EXPECT(q.port_num == 1 && q.ah_attr.port_num == 1 && q.ah_attr.is_global && !q.ah_attr.grh.hop_limit, "path in INIT");
   CHECK(!go(qp, IBV_QPS_RTR, a, required(IBV_QPT_RC, IBV_QPS_RTR)));
   CHECK(!go(qp, IBV_QPS_RTS, a, required(IBV_QPT_RC, IBV_QPS_RTS)));
   memset(&q, 0, sizeof q);
