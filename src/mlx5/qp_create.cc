@@ -132,7 +132,8 @@ int allocate_rings(Context* context, const ibv_qp_init_attr_ex& attr, const QpSi
   sq.blocks = size.send_blocks;
   sq.mask = size.send_blocks ? size.send_blocks - 1 : 0;
   sq.max_post = size.max_post;
-  sq.max_inline = size.max_inline;
+  // Where nothing but the fixed part fits, the limit is below zero, and the caller is told so as by rdma-core.
+  sq.max_inline = static_cast<std::uint32_t>(std::max(static_cast<std::int32_t>(size.max_inline), 0));
   sq.max_sge = size.max_send_sge;
   sq.dbrec = &qp->db.words[MLX5_SND_DBR];
   rq.start = qp->buffer.data;
