@@ -21,6 +21,7 @@
 namespace verbena::device {
 
 namespace {
+constexpr std::uint32_t kQpRest = 64;  // QP numbers that rest before they are used again
 constexpr std::uint64_t kBackStep = 256 << 10;
 }  // namespace
 
@@ -104,7 +105,7 @@ Result<void> Nic::take_slot() {
   header.magic.store(kSharedMagic, std::memory_order_release);
 
   qps_ = std::make_unique<Numbers>(kMaxQps, 0, segment_->qpn_block, &segment_->qpn_hint,
-                                    &segment_->qpn_top, slot);
+                                    &segment_->qpn_top, slot, kQpRest);
   mkeys_ = std::make_unique<Numbers>(kMaxMkeys, 0, segment_->mkey_block, &segment_->mkey_hint,
                                       &segment_->mkey_top, slot);
   cqs_ = std::make_unique<Numbers>(kMaxCqs, 1, nullptr, nullptr, nullptr, slot);

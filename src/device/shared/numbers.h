@@ -1,5 +1,5 @@
-// Object numbers of one process: local indices recycled first-in first-out (a number rests as long as possible
-// before it is used again) and, for QPs and mkeys, machine-wide blocks of 64 numbers claimed in the segment.
+// Object numbers of one process: local indices recycled first-in first-out, after `rest` others were freed while fresh
+// ones are left (what still speaks of the old object is to find nobody), and, for QPs and mkeys, machine-wide blocks of 64 numbers claimed in the segment.
 // Threads: under Nic's allocation mutex.
 #pragma once
 
@@ -17,19 +17,16 @@ class Nic::Numbers {
  public:
   // `table` is the segment's block table or null (then number = index). `first`: lowest index given out.
   Numbers(std::uint32_t limit, std::uint32_t first, std::atomic<std::uint32_t>* table,
-          std::atomic<std::uint32_t>* hint, std::atomic<std::uint32_t>* top, std::uint32_t slot)
-      : limit_(limit), next_(first), table_(table), hint_(hint), top_(top), slot_(slot) {}
+          std::atomic<std::uint32_t>* hint, std::atomic<std::uint32_t>* top, std::uint32_t slot, std::uint32_t rest = 0)
+      : limit_(limit), next_(first), rest_(rest), table_(table), hint_(hint), top_(top), slot_(slot) {}
 
   // An index for a new context; nullopt: none left.
   std::optional<std::uint32_t> take() {
-    if (!free_.empty()) {
-      const std::uint32_t index = free_.front();
-      free_.pop_front();
-      return index;
-    }
-    if (next_ >= limit_) return std::nullopt;
-    if (table_ != nullptr && (next_ & kLow) == 0 && !claim()) return std::nullopt;
-    return next_++;
+    if (free_.size() <= rest_ && next_ < limit_ && (table_ == nullptr || (next_ & kLow) != 0 || claim())) return next_++;
+    if (free_.empty()) return std::nullopt;
+    const std::uint32_t index = free_.front();
+    free_.pop_front();
+    return index;
   }
   void give_back(std::uint32_t index) { free_.push_back(index); }
   // The number that stands for an index.
@@ -76,7 +73,7 @@ class Nic::Numbers {
     return std::nullopt;
   }
 
-  std::uint32_t limit_, next_;
+  std::uint32_t limit_, next_, rest_;
   std::atomic<std::uint32_t>* table_;
   std::atomic<std::uint32_t>* hint_;
   std::atomic<std::uint32_t>* top_;

@@ -104,6 +104,7 @@ class Engine::Impl {
   NicMap* visit(std::uint32_t host, std::uint8_t device);
   bool find_way(QpContext& qp, QpLocal& local);
   bool resolve(QpContext& qp, QpLocal& local);
+  bool leads_back(const Way& way, const QpContext& responder) const;
   bool address_from(const QpContext& qp, const Path& path, Way& way);
   void for_each_nic(const std::function<void(NicMap&)>& visitor);
   std::string host_name(std::uint32_t host) const;

@@ -150,9 +150,15 @@ std::uint64_t Requester::max_payload() const {
   return qp_.shaped == 0 ? kLinkPayload : shaped_payload(shaped_quantum());
 }
 
+// As the QP was told; no message is longer than 2 GiB.
+std::uint64_t Requester::longest_message() const {
+  const unsigned log = qp_.log_msg_max;
+  return std::uint64_t{1} << (log == 0 ? 31 : std::min(log, 31u));
+}
+
 Requester::Step Requester::send_or_write() {
   if (!gathered_) {
-    if (wqe_.length > 1u << 31) return error(CqeSyndrome::local_length_err, kVendorLocalLength);
+    if (wqe_.length > longest_message()) return error(CqeSyndrome::local_length_err, kVendorLocalLength);
     if (wqe_.gather(nic_, self_, qp_, kMkeyLocalRead, local_memory_) != KeyError::none)
       return error(CqeSyndrome::local_prot_err, prm::kVendorSyndromeLocalProtection);
     gathered_ = true;
@@ -204,7 +210,7 @@ bool Requester::fits_cqe(std::uint64_t bytes) const {
 Requester::Step Requester::read() {
   const bool to_cqe = fits_cqe(wqe_.length);
   if (!gathered_) {
-    if (wqe_.length > 1u << 31) return error(CqeSyndrome::local_length_err, kVendorLocalLength);
+    if (wqe_.length > longest_message()) return error(CqeSyndrome::local_length_err, kVendorLocalLength);
     if (!to_cqe && wqe_.gather(nic_, self_, qp_, kMkeyLocalWrite, local_memory_) != KeyError::none)
       return error(CqeSyndrome::local_prot_err, prm::kVendorSyndromeLocalProtection);
     gathered_ = true;
@@ -226,7 +232,8 @@ Requester::Step Requester::read() {
   if (const Step step = take(answer, 0); step != Step::next) return step;
   qp_.next_psn = (qp_.msg_psn + npsn(wqe_.length)) & kPsnMask;
   const std::uint64_t left = packet_.length;
-  if (reply_.packet.payload_bytes != left) return error(CqeSyndrome::bad_resp_err, kVendorBadResponse);
+  const bool cut_wrong = reply_.log_mtu != log_mtu() && left > 1u << std::min<unsigned>(reply_.log_mtu, log_mtu());
+  if (reply_.packet.payload_bytes != left || cut_wrong) return error(CqeSyndrome::bad_resp_err, kVendorBadResponse);
   std::uint64_t bytes = std::min(left, kLinkPayload);
   if (const std::uint32_t leaf = responder_leaf(); (leaf != 0) | local_.response_booked) [[unlikely]] {
     bytes = shaped_response(leaf, left);
@@ -332,7 +339,12 @@ Requester::Step Requester::take(Answer answer, std::uint32_t count) {
   if (answer == Answer::none) return lost();
   if (answer == Answer::source_fault) return error(CqeSyndrome::local_prot_err, prm::kVendorSyndromeLocalProtection);
   const std::uint8_t syndrome = reply_.packet.syndrome;
-  if ((syndrome >> 5 & 3) != static_cast<unsigned>(prm::AethKind::ack)) [[unlikely]]
+  const bool positive = (syndrome >> 5 & 3) == static_cast<unsigned>(prm::AethKind::ack);
+  // What goes to another QP, or acknowledges other packets than these, is no answer.
+  const std::uint32_t into = (reply_.packet.psn - packet_.psn) & kPsnMask;
+  if (reply_.packet.dest_qpn != qp_.qpn || (positive && into != (count == 0 ? 0 : count - 1))) [[unlikely]]
+    return lost();
+  if (!positive) [[unlikely]]
     return take_nak(syndrome);
   qp_.next_psn = (qp_.next_psn + count) & kPsnMask;
   qp_.una_psn = qp_.next_psn;
@@ -445,7 +457,10 @@ Answer Requester::deliver(const Payload& payload, bool traced) {
     engine_.trace->packet(nic_.config().host, nic_.segment().device_index, egress_port(nic_.segment(), qp_), packet_, payload, 1u << log_mtu());
   Responder responder(*way.nic, *peer, *remote, engine_.me(), deferred_);
   responder.arrives(way.port, wire);
-  const Answer answer = responder.receive(packet_, payload, reply_);
+  responder.cut_at(log_mtu());
+  Answer answer = responder.receive(packet_, payload, reply_);
+  if (answer == Answer::packet && !engine_.leads_back(way, *remote)) [[unlikely]]
+    answer = Answer::none;
   if (answer == Answer::packet) passed_in(way.egress, reply_.wire);
   // Data of a READ is traced as it is taken.
   if (engine_.trace && answer == Answer::packet &&

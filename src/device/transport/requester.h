@@ -55,6 +55,7 @@ class Requester {
     return bytes == 0 ? 1 : static_cast<std::uint32_t>((bytes + (1u << log_mtu()) - 1) >> log_mtu());
   }
   std::uint64_t max_payload() const;
+  std::uint64_t longest_message() const;
   bool fits_cqe(std::uint64_t bytes) const;
   // requester_pace.cc: may the packet not leave yet? Then a timer or a turn will kick the QP. READ: the same for the
   // response, which goes in the name of the responder's element.

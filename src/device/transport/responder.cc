@@ -1,5 +1,6 @@
 #include "device/transport/responder.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -55,8 +56,13 @@ constexpr std::uint8_t kXrcSrq = 1;  // SrqContext.type
 }  // namespace
 
 std::uint32_t Responder::npsn(std::uint64_t bytes) const {
-  const unsigned log_mtu = qp_.log_mtu >= 8 && qp_.log_mtu <= 12 ? qp_.log_mtu : 10;
-  return bytes == 0 ? 1 : static_cast<std::uint32_t>((bytes + (std::uint64_t{1} << log_mtu) - 1) >> log_mtu);
+  return bytes == 0 ? 1 : static_cast<std::uint32_t>((bytes + (std::uint64_t{1} << log_mtu()) - 1) >> log_mtu());
+}
+
+// All packets of a message but the last have the path MTU as their length, and none is longer.
+bool Responder::cut_wrong(BthOperation op, const Payload& payload) const {
+  if (sender_log_mtu_ == 0 || sender_log_mtu_ == log_mtu()) return false;
+  return !ends(op) || payload.bytes > 1u << std::min<unsigned>(sender_log_mtu_, log_mtu());
 }
 
 bool Responder::accepts(const fabric::Packet& packet) {
@@ -184,6 +190,12 @@ Answer Responder::request(BthOperation op, const fabric::Packet& packet, const P
     } else {
       return fatal(reply, NakCode::invalid_request);
     }
+  }
+  if ((is_send(op) || is_write(op)) && cut_wrong(op, payload)) [[unlikely]] {
+    if (reliable()) return fatal(reply, NakCode::invalid_request);
+    qp_.rx_opcode = kIdle;
+    qp_.rx_offset = 0;
+    return Answer::none;
   }
   if (is_send(op)) return send(op, packet, payload, reply);
   if (is_write(op)) return write(op, packet, payload, reply);
@@ -407,6 +419,7 @@ Answer Responder::read(const fabric::Packet& packet, Reply& reply) {
   ack(reply, packet.psn);
   reply.packet.opcode = answer_opcode(BthOperation::rdma_read_response_only);
   reply.packet.payload_bytes = packet.length;
+  reply.log_mtu = static_cast<std::uint8_t>(log_mtu());
   return Answer::packet;
 }
 
@@ -453,6 +466,7 @@ Answer Responder::duplicate(BthOperation op, const fabric::Packet& packet, Reply
       return fatal(reply, NakCode::remote_access_error);
     reply.packet.opcode = answer_opcode(BthOperation::rdma_read_response_only);
     reply.packet.payload_bytes = packet.length;
+    reply.log_mtu = static_cast<std::uint8_t>(log_mtu());
     return Answer::packet;
   }
   return Answer::none;
@@ -498,7 +512,7 @@ Answer Responder::rnr(Reply& reply) {
   return Answer::packet;
 }
 
-Answer Responder::fatal(Reply& reply, NakCode code) {
+Answer Responder::fatal(Reply& reply, NakCode code, bool completed) {
   const bool rc = reliable();
   if (code == NakCode::remote_access_error) befell(&EventCounters::resp_remote_access_errors);
   if (!rc && code == NakCode::remote_access_error) {

@@ -42,6 +42,7 @@ struct Wire {
 struct Reply {
   fabric::Packet packet;
   Wire wire;
+  std::uint8_t log_mtu = 0;  // READ response: where the responder cuts it
   PieceList data;  // READ response: where the bytes lie
 };
 
@@ -58,6 +59,9 @@ class Responder {
     port_ = port;
     wire_ = wire;
   }
+
+  // Where the sender cuts messages: both ends must agree on it.
+  void cut_at(unsigned log_mtu) { sender_log_mtu_ = static_cast<std::uint8_t>(log_mtu); }
 
   // The link has held the packet for as long as it can: the next receive() drops it if there is still no receive WQE,
   // and until one is consumed later packets are not held.
@@ -140,6 +144,7 @@ class Responder {
   std::uint32_t receive_pd_ = 0;
   bool drop_ = false;
   std::uint8_t port_ = 1;
+  std::uint8_t sender_log_mtu_ = 0;  // 0: as ours
   Wire wire_;
   void befell(EventCounter which) { count(nic_.segment(), *owner_.slice, qp_, which); }
   void pass_in();

@@ -144,6 +144,17 @@ bool Engine::Impl::resolve(QpContext& qp, QpLocal& local) {
   return true;
 }
 
+// Answers go where the responder's own path leads, whoever asked.
+bool Engine::Impl::leads_back(const Way& way, const QpContext& responder) const {
+  if (std::memcmp(responder.path.rgid, way.address.sgid.data(), way.address.sgid.size()) == 0) [[likely]]
+    return true;
+  fabric::Gid back;
+  std::memcpy(back.data(), responder.path.rgid, back.size());
+  const auto route = registry_->find(back);
+  const NicSegment& own = nic_.segment();
+  return route && route->host == own.host_index && route->device == own.device_index;
+}
+
 void Engine::Impl::invalidate_way(QpContext& qp) {
   QpLocal& l = local(qp);
   l.way_version = 0;
