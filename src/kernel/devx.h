@@ -18,6 +18,7 @@ struct DevxObject : Object {
 
   ObjectId id;
   std::vector<std::byte> undo;      // the request that destroys it
+  std::uint32_t counters = 0;       // flow counters: how many in a row
   std::uint64_t doorbell = 0;       // QP, CQ: address of its doorbell record; 0: none
   std::uint32_t seen_doorbell = 0;  // its second word as serve_watched() saw it last
 };

@@ -7,6 +7,7 @@
 #include "kernel/srq.h"
 #include "kernel/wq.h"
 #include "prm/cq.h"
+#include "prm/flow.h"
 #include "prm/qp.h"
 #include "prm/raw.h"
 
@@ -56,6 +57,13 @@ bool has_no_send_record(Mailbox in, prm::Opcode kind) {
          prm::SendDbrMode::dbr_valid;
 }
 
+std::uint32_t counters_of(Mailbox in) {
+  using In = prm::AllocFlowCounterIn;
+  const prm::ConstView<In> view(in.data());
+  const std::uint32_t of_128 = view.get<In::flow_counter_bulk>();
+  return of_128 ? of_128 * 128 : 1u << view.get<In::flow_counter_bulk_log_size>();
+}
+
 int native_create(File& file, Request& request) {
   const auto in = request.in(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN);
   std::uint16_t uid = 0;
@@ -69,6 +77,7 @@ int native_create(File& file, Request& request) {
   auto object = std::make_unique<DevxObject>();
   object->id = created_object(command.in(), command.out());
   object->undo = destroy_request(command.in(), object->id, uid);
+  if (object->id.kind == prm::Opcode::alloc_flow_counter) object->counters = counters_of(command.in());
   const bool no_record = has_no_send_record(command.in(), object->id.kind);
   object->doorbell = no_record ? 0 : doorbell_of(file, command.in(), object->id.kind);
   if (object->doorbell || no_record) file.watch_devx(*object);

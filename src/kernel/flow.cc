@@ -142,7 +142,8 @@ constexpr WriteCommand kCommands[] = {
 }  // namespace
 
 int Flow::destroy(File& file) {
-  for (FlowTables::Rule* rule : rules) file.node().flow_tables().remove(file.device(), rule);
+  FlowTables& from = tables ? *tables : file.node().flow_tables();
+  for (FlowTables::Rule* rule : rules) from.remove(file.device(), rule);
   rules.clear();
   for (Object* object : under) --object->users;
   under.clear();

@@ -20,7 +20,8 @@ struct Flow : Object {
   Flow() : Object(UVERBS_OBJECT_FLOW) {}
   int destroy(File& file) override;
 
-  std::vector<FlowTables::Rule*> rules;
+  FlowTables* tables = nullptr;              // null: those of what is received
+  std::vector<FlowTables::Rule*> rules;      // in them
   std::vector<Object*> under;  // what it stands on: a QP, a matcher, a counter
   Counters* counters = nullptr;
 };

@@ -28,6 +28,10 @@ struct FlowMatcher : Object {
   std::uint32_t table = MLX5_IB_UAPI_FLOW_TABLE_TYPE_NIC_RX;
 };
 
+bool is_roce(std::uint32_t table) {
+  return table == MLX5_IB_UAPI_FLOW_TABLE_TYPE_RDMA_RX || table == MLX5_IB_UAPI_FLOW_TABLE_TYPE_RDMA_TX;
+}
+
 constexpr AttrSpec match_attr(std::uint16_t id) {
   return {id, uverbs::AttrKind::ptr_in, true, 1, sizeof(FlowMatch::Bytes), false, 0, AttrAccess::read};
 }
@@ -121,17 +125,30 @@ int find_destination(File& file, const Request& request, FlowVerdict* verdict, F
   return 0;
 }
 
-int read_verdict(File& file, const Request& request, FlowVerdict* verdict, Flow& flow) {
+// What the type of table allows of destinations and of the flags that stand for one.
+bool is_possible(std::uint32_t table, bool devx, bool qp, bool flags) {
+  switch (table) {
+    case MLX5_IB_UAPI_FLOW_TABLE_TYPE_NIC_RX: return devx + qp + flags == 1;
+    case MLX5_IB_UAPI_FLOW_TABLE_TYPE_FDB: return devx || flags;
+    case MLX5_IB_UAPI_FLOW_TABLE_TYPE_RDMA_RX: return devx != qp && !flags;
+    default: return !qp && !(devx && flags);
+  }
+}
+
+int read_verdict(File& file, const Request& request, std::uint32_t table, FlowVerdict* verdict, Flow& flow) {
   constexpr std::uint32_t miss = MLX5_IB_ATTR_CREATE_FLOW_FLAGS_DEFAULT_MISS, drop = MLX5_IB_ATTR_CREATE_FLOW_FLAGS_DROP;
   std::uint32_t flags = 0;
   if (request.flags(MLX5_IB_ATTR_CREATE_FLOW_FLAGS, miss | drop, &flags) || flags == (miss | drop)) return EINVAL;
   const bool devx = request.has(MLX5_IB_ATTR_CREATE_FLOW_DEST_DEVX), qp = request.has(MLX5_IB_ATTR_CREATE_FLOW_DEST_QP);
-  if (devx + qp + (flags != 0) > 1) return EINVAL;
+  if (!is_possible(table, devx, qp, flags != 0)) return EINVAL;
   if (int error = find_destination(file, request, verdict, flow)) return error == ENOENT ? ENOENT : EINVAL;
   verdict->drop = flags & drop;
-  // Behind this process's tables there is nothing, so a default miss is nobody's; without any wish the device refuses.
-  verdict->leaves = flags & miss;
-  if (!devx && !qp && !flags) return EINVAL;
+  // Behind this process's tables there is nothing, so a default miss is nobody's; RoCE packets go their way.
+  const bool roce = is_roce(table);
+  verdict->leaves = flags & miss && !roce;
+  verdict->allow = roce && !devx && !qp && !verdict->drop;
+  const bool tir = verdict->target && verdict->target->type == prm::FlowDestination::tir;
+  if (tir && devx && table != MLX5_IB_UAPI_FLOW_TABLE_TYPE_NIC_RX) return EINVAL;
   if (request.has(MLX5_IB_ATTR_CREATE_FLOW_TAG)) {
     verdict->tag = request.value<std::uint32_t>(MLX5_IB_ATTR_CREATE_FLOW_TAG);
     verdict->has_tag = true;
@@ -154,8 +171,8 @@ int read_counter(File& file, const Request& request, FlowVerdict* verdict) {
   int error = 0;
   auto* object = file.find<DevxObject>(handle, MLX5_IB_OBJECT_DEVX_OBJ, &error);
   if (!object) return error;
-  if (object->id.kind != prm::Opcode::alloc_flow_counter || offset) return EINVAL;  // counters come one by one
-  verdict->counter = object->id.number;
+  if (object->id.kind != prm::Opcode::alloc_flow_counter || offset >= object->counters) return EINVAL;
+  verdict->counter = object->id.number + offset;
   return 0;
 }
 
@@ -166,18 +183,22 @@ int create_flow(File& file, Request& request) {
   if (!matcher) return error;
   auto flow = std::make_unique<Flow>();
   FlowVerdict verdict;
-  if ((error = read_verdict(file, request, &verdict, *flow)) || (error = read_counter(file, request, &verdict))) return error;
+  if ((error = read_verdict(file, request, matcher->table, &verdict, *flow)) || (error = read_counter(file, request, &verdict))) return error;
   if (matcher->type != MLX5_IB_FLOW_TYPE_NORMAL) return EOPNOTSUPP;
   if (matcher->priority >= FlowPriority::regular) return ENOMEM;
-  if (matcher->table != MLX5_IB_UAPI_FLOW_TABLE_TYPE_NIC_RX) return EOPNOTSUPP;  // tables this device does not have
+  const bool roce = is_roce(matcher->table);
+  if (!roce && matcher->table != MLX5_IB_UAPI_FLOW_TABLE_TYPE_NIC_RX) return EOPNOTSUPP;  // this device has no others
   FlowMatch match;
   match.mask = matcher->mask;
   match.criteria = matcher->criteria;
   const auto value = request.in(MLX5_IB_ATTR_CREATE_FLOW_MATCH_VALUE);
   std::memcpy(match.value.data(), value.data(), value.size());
   FlowTables::Rule* rule = nullptr;
-  const unsigned priority = is_multicast(match) ? FlowPriority::multicast : FlowPriority::of(matcher->priority, false);
-  if ((error = file.node().flow_tables().add(file.device(), priority, match, verdict, &rule))) return error;
+  const unsigned priority =
+      is_multicast(match) && !roce ? FlowPriority::multicast : FlowPriority::of(matcher->priority, false);
+  if (roce) flow->tables = &file.node().roce_tables(matcher->table == MLX5_IB_UAPI_FLOW_TABLE_TYPE_RDMA_TX);
+  FlowTables& tables = roce ? *flow->tables : file.node().flow_tables();
+  if ((error = tables.add(file.device(), priority, match, verdict, &rule))) return error;
   flow->rules.push_back(rule);
   flow->under.push_back(matcher);
   for (Object* object : flow->under) ++object->users;

@@ -23,7 +23,7 @@ void fill_context(const View& context, std::uint32_t level, std::uint32_t miss) 
 }
 
 bool same_treatment(const FlowVerdict& a, const FlowVerdict& b) {
-  return a.drop == b.drop && a.leaves == b.leaves && a.tag == b.tag && a.has_tag == b.has_tag && a.counter == b.counter;
+  return a.drop == b.drop && a.allow == b.allow && a.leaves == b.leaves && a.tag == b.tag && a.has_tag == b.has_tag && a.counter == b.counter;
 }
 
 }  // namespace
@@ -60,12 +60,12 @@ int FlowTables::link(device::Device& device, unsigned priority, std::uint32_t to
     using In = prm::SetFlowTableRootIn;
     Command<In, prm::SetFlowTableRootOut> command(prm::Opcode::set_flow_table_root);
     const auto own = tables_.find(priority);
-    command.in().set<In::op_mod>(to ? 0 : 1).set<In::table_id>(to ? to : own->second.id);
+    command.in().set<In::op_mod>(to ? 0 : 1).set<In::table_id>(to ? to : own->second.id).set<In::table_type>(type_);
     return command.run(device);
   }
   using In = prm::ModifyFlowTableIn;
   Command<In, prm::ModifyFlowTableOut> command(prm::Opcode::modify_flow_table);
-  command.in().set<In::table_id>(previous->id).set<In::modify_field_select>(prm::kFlowTableModifyMiss);
+  command.in().set<In::table_type>(type_).set<In::table_id>(previous->id).set<In::modify_field_select>(prm::kFlowTableModifyMiss);
   fill_context(command.in().sub<In::flow_table_context>(), previous->priority + 1, to);
   return command.run(device);
 }
@@ -78,6 +78,7 @@ int FlowTables::open(device::Device& device, unsigned priority, Table** out) {
   }
   using In = prm::CreateFlowTableIn;
   Command<In, prm::CreateFlowTableOut> command(prm::Opcode::create_flow_table);
+  command.in().set<In::table_type>(type_);
   fill_context(command.in().sub<In::flow_table_context>(), priority + 1, after(priority));
   if (int error = command.run(device)) return error;
   Table& table = tables_[priority];
@@ -100,7 +101,7 @@ void FlowTables::close_if_empty(device::Device& device, Table& table) {
   tables_.erase(priority);
   write_forwarders(device);
   Command<prm::DestroyFlowTableIn, prm::DestroyFlowTableOut> command(prm::Opcode::destroy_flow_table);
-  command.in().set<prm::DestroyFlowTableIn::table_id>(id);
+  command.in().set<prm::DestroyFlowTableIn::table_type>(type_).set<prm::DestroyFlowTableIn::table_id>(id);
   command.run(device);
 }
 
@@ -124,7 +125,7 @@ int FlowTables::open_group(device::Device& device, Table& table, Kind& kind, Gro
   using In = prm::CreateFlowGroupIn;
   Command<In, prm::CreateFlowGroupOut> command(prm::Opcode::create_flow_group);
   const auto in = command.in();
-  in.set<In::table_id>(table.id).set<In::start_flow_index>(first).set<In::end_flow_index>(first + size - 1);
+  in.set<In::table_type>(type_).set<In::table_id>(table.id).set<In::start_flow_index>(first).set<In::end_flow_index>(first + size - 1);
   in.set<In::match_criteria_enable>(kind.mask->criteria);
   std::memcpy(in.sub<In::match_criteria>().data(), kind.mask->bytes.data(), kind.mask->bytes.size());
   if (int error = command.run(device)) {
@@ -146,7 +147,7 @@ int FlowTables::open_group(device::Device& device, Table& table, Kind& kind, Gro
 void FlowTables::close_group(device::Device& device, Table& table, Kind& kind, Group& group) {
   using In = prm::DestroyFlowGroupIn;
   Command<In, prm::DestroyFlowGroupOut> command(prm::Opcode::destroy_flow_group);
-  command.in().set<In::table_id>(table.id).set<In::group_id>(group.id);
+  command.in().set<In::table_type>(type_).set<In::table_id>(table.id).set<In::group_id>(group.id);
   command.run(device);
   group.wide ? table.wide.give_back(group.first / kGroupEntries) : table.single.give_back(group.first);
   if (group.open) kind.open.erase(group.open_at);
@@ -167,17 +168,19 @@ int FlowTables::write(device::Device& device, const Table& table, const Entry& e
   if (const auto last = tables_.find(FlowPriority::leftovers); verdict.leaves && last != tables_.end())
     targets.push_back({prm::FlowDestination::flow_table, last->second.id});
   // What nobody wants goes: a packet that is let on, with no table behind, too.
-  const bool drop = verdict.drop || targets.empty();
-  if (drop) targets.clear();
+  const bool drop = verdict.drop || (targets.empty() && !verdict.allow);
+  if (drop || verdict.allow) targets.clear();
   using In = prm::SetFteIn;
   using C = prm::FlowContext;
   Command<In, prm::SetFteOut> command(prm::Opcode::set_flow_table_entry, 0, (targets.size() + 1) * prm::DestFormatStruct::size);
   const auto in = command.in();
-  in.set<In::op_mod>(modify).set<In::table_id>(table.id).set<In::flow_index>(entry.index);
+  in.set<In::op_mod>(modify).set<In::table_type>(type_).set<In::table_id>(table.id).set<In::flow_index>(entry.index);
   in.set<In::modify_enable_mask>(modify ? prm::FteModify::all : 0u);
   const auto context = in.sub<In::flow_context>();
   context.set<C::group_id>(entry.group->id).set<C::flow_tag>(verdict.tag);
-  context.set<C::action>((drop ? prm::FlowAction::drop : prm::FlowAction::fwd_dest) |
+  context.set<C::action>((drop            ? prm::FlowAction::drop
+                          : verdict.allow ? prm::FlowAction::allow
+                                          : prm::FlowAction::fwd_dest) |
                          (verdict.counter ? prm::FlowAction::count : 0u));
   context.set<C::destination_list_size>(static_cast<std::uint32_t>(targets.size()));
   context.set<C::flow_counter_list_size>(verdict.counter ? 1 : 0);
@@ -298,7 +301,8 @@ void FlowTables::remove(device::Device& device, Rule* rule) {
   }
   {
     Command<prm::DeleteFteIn, prm::DeleteFteOut> command(prm::Opcode::delete_flow_table_entry);
-    command.in().set<prm::DeleteFteIn::table_id>(table.id).set<prm::DeleteFteIn::flow_index>(entry.index);
+    using In = prm::DeleteFteIn;
+    command.in().set<In::table_type>(type_).set<In::table_id>(table.id).set<In::flow_index>(entry.index);
     command.run(device);
   }
   forwarders_.erase(&entry);

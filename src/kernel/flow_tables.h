@@ -1,7 +1,8 @@
-// The flow tables of a device's receive side, as the driver keeps them: one for each priority in use, chained in order.
+// The flow tables of one type of a device, as the driver keeps them: one for each priority in use, chained in order.
 //
 // A rule is an entry of the table of its priority; rules with equal matches share an entry and all get the packet. The
-// first table is the root of what this process receives; a packet that matches nowhere in the chain is nobody's. What a
+// first table is the root of what this process receives, or sends; a frame that matches nowhere in the chain is
+// nobody's, a RoCE packet goes its way. What a
 // rule costs does not depend on how many there are.
 // Threads: any; has a lock of its own, taken before the device is called.
 #pragma once
@@ -45,6 +46,7 @@ struct FlowVerdict {
   bool next = false;          // goes on to the next priority as well
   bool leaves = false;        // goes on behind all priorities: to the leftovers
   bool drop = false;
+  bool allow = false;         // goes its way: of RoCE packets
   std::uint32_t tag = 0;
   bool has_tag = false;
   std::uint32_t counter = 0;  // 0: none
@@ -60,6 +62,7 @@ struct FlowPriority {
 class FlowTables {
  public:
   class Rule;
+  explicit FlowTables(prm::FlowTableType type) : type_(type) {}
   // 0 or an errno: EEXIST (packets of this match are treated another way already), ENOSPC, or what the device says.
   int add(device::Device& device, unsigned priority, const FlowMatch& match, const FlowVerdict& verdict, Rule** out);
   void remove(device::Device& device, Rule* rule);
@@ -86,6 +89,7 @@ class FlowTables {
   void write_forwarders(device::Device& device);
   int write(device::Device& device, const Table& table, const Entry& entry, bool modify) const;
 
+  const prm::FlowTableType type_;
   std::mutex lock_;
   std::map<unsigned, Table> tables_;
   std::unordered_map<Entry*, Table*> forwarders_;  // entries that let packets go on, and where they are

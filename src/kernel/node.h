@@ -71,7 +71,9 @@ class Node {
   BarPages& memic_pages() { return memic_pages_; }
   BarPages& virtio_pages() { return virtio_pages_; }
   RateTable& rates() { return rates_; }
+  // Of what is received; of RoCE packets, received and sent.
   FlowTables& flow_tables() { return flow_tables_; }
+  FlowTables& roce_tables(bool sent) { return sent ? roce_sent_ : roce_received_; }
   XrcState& xrc() { return xrc_; }
   // The UAR that the kernel's own rings use.
   std::uint32_t kernel_uar() const { return uar_; }
@@ -94,7 +96,8 @@ class Node {
   EventRegistry events_;
   BarPages memic_pages_, virtio_pages_;
   RateTable rates_;
-  FlowTables flow_tables_;
+  FlowTables flow_tables_{prm::FlowTableType::nic_rx};
+  FlowTables roce_received_{prm::FlowTableType::rdma_rx}, roce_sent_{prm::FlowTableType::rdma_tx};
   XrcState xrc_;
   std::uint32_t uar_ = 0, counter_set_ = 0;
   std::mutex lock_;

@@ -391,13 +391,16 @@ struct CmdHcaCap2 : Layout<0x100> {
   using sw_vhca_id_valid = Field<"sw_vhca_id_valid", At{0x44, 30, 30}>;
   using sw_vhca_id = Field<"sw_vhca_id", At{0x44, 29, 16}>;
   using ts_cqe_metadata_size2wqe_counter = Field<"ts_cqe_metadata_size2wqe_counter", At{0x48, 20, 16}>;
+  using flow_counter_bulk_log_max_alloc = Field<"flow_counter_bulk_log_max_alloc", At{0x48, 12, 8}>;
+  using flow_counter_bulk_log_granularity = Field<"flow_counter_bulk_log_granularity", At{0x48, 4, 0}>;
   using send_dbr_mode_no_dbr_int = Field<"send_dbr_mode_no_dbr_int", At{0x5c, 31, 31}>;
   using send_dbr_mode_no_dbr_ext = Field<"send_dbr_mode_no_dbr_ext", At{0x5c, 30, 30}>;
   using log_max_send_dbr_less_qp_sq = Field<"log_max_send_dbr_less_qp_sq", At{0x5c, 28, 24}>;
   using fields = Fields<log_reserved_qpn_granularity, max_reformat_insert_size, max_reformat_insert_offset,
                         max_reformat_remove_size, max_reformat_remove_offset, log_min_mkey_entity_size,
-                        sw_vhca_id_valid, sw_vhca_id, ts_cqe_metadata_size2wqe_counter, send_dbr_mode_no_dbr_int,
-                        send_dbr_mode_no_dbr_ext, log_max_send_dbr_less_qp_sq>;
+                        sw_vhca_id_valid, sw_vhca_id, ts_cqe_metadata_size2wqe_counter, flow_counter_bulk_log_max_alloc,
+                        flow_counter_bulk_log_granularity, send_dbr_mode_no_dbr_int, send_dbr_mode_no_dbr_ext,
+                        log_max_send_dbr_less_qp_sq>;
 };
 
 }  // namespace verbena::prm

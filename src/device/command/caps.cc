@@ -33,6 +33,7 @@ void general_limits(const Profile& p, const prm::View<CmdHcaCap>& cap) {
   cap.set<CmdHcaCap::log_max_rqt>(std::bit_width(kMaxRqTables) - 1);
   cap.set<CmdHcaCap::log_max_rqt_size>(std::bit_width(kRqTableEntries) - 1);
   cap.set<CmdHcaCap::max_flow_counter_15_0>(kMaxFlowCounters - 1);
+  cap.set<CmdHcaCap::flow_counter_bulk_alloc>(kCounterBulks).set<CmdHcaCap::log_max_flow_counter_bulk>(kLogCounterBulk);
   cap.set<CmdHcaCap::log_max_uctx>(l.log_max_uctx).set<CmdHcaCap::log_max_umem>(l.log_max_umem);
   cap.set<CmdHcaCap::log_max_mcg>(l.log_max_mcg).set<CmdHcaCap::max_qp_mcg>(l.max_qp_mcg);
   cap.set<CmdHcaCap::log_max_msg>(l.log_max_msg).set<CmdHcaCap::log_max_mrw_sz>(61);
@@ -126,6 +127,7 @@ void general_2_page(const Profile& p, const prm::View<prm::HcaCapUnion>& page) {
   cap_2.set<prm::CmdHcaCap2::log_reserved_qpn_granularity>(kLogReservedQpns);
   cap_2.set<prm::CmdHcaCap2::send_dbr_mode_no_dbr_ext>(1);
   cap_2.set<prm::CmdHcaCap2::log_max_send_dbr_less_qp_sq>(p.limits.log_max_qp);
+  cap_2.set<prm::CmdHcaCap2::flow_counter_bulk_log_max_alloc>(kLogCounterBulk);
 }
 
 void device_memory_page(const prm::View<prm::HcaCapUnion>& page) {
@@ -165,20 +167,18 @@ void qos_page(const prm::View<prm::HcaCapUnion>& page) {
   cap.set<QosCap::log_max_qos_nic_queue_group>(std::bit_width(kShapers) - 1);
 }
 
-// NIC receive tables, matched by what FrameHeaders reads.
-void flow_table_page(const prm::View<prm::HcaCapUnion>& page) {
+// Tables that match by what FrameHeaders reads.
+void flow_table_properties(const prm::View<prm::FlowTablePropLayout>& table, std::uint32_t levels) {
   using Prop = prm::FlowTablePropLayout;
   using Field = prm::FlowTableFieldsSupported;
-  const auto receive = page.sub<prm::HcaCapUnion::flow_table_nic_cap>()
-                           .sub<prm::FlowTableNicCap::flow_table_properties_nic_receive>();
-  receive.set<Prop::ft_support>(1).set<Prop::flow_counter>(1).set<Prop::flow_modify_en>(1).set<Prop::modify_root>(1);
-  receive.set<Prop::identified_miss_table_mode>(1).set<Prop::flow_table_modify>(1);
-  receive.set<Prop::log_max_ft_size>(kLogFlowTable).set<Prop::max_ft_level>(kFlowLevels);
-  receive.set<Prop::log_max_ft_num>(std::bit_width(kMaxFlowTables) - 1);
-  receive.set<Prop::log_max_flow>(std::bit_width(kMaxFlowEntries) - 1);
-  receive.set<Prop::log_max_flow_counter>(std::bit_width(kMaxFlowCounters) - 1);
-  receive.set<Prop::log_max_destination>(std::bit_width(kFlowDestinations) - 1);
-  for (const auto& fields : {receive.sub<Prop::ft_field_support>(), receive.sub<Prop::ft_field_bitmask_support>()}) {
+  table.set<Prop::ft_support>(1).set<Prop::flow_counter>(1).set<Prop::flow_modify_en>(1).set<Prop::modify_root>(1);
+  table.set<Prop::identified_miss_table_mode>(1).set<Prop::flow_table_modify>(1);
+  table.set<Prop::log_max_ft_size>(kLogFlowTable).set<Prop::max_ft_level>(levels);
+  table.set<Prop::log_max_ft_num>(std::bit_width(kMaxFlowTables) - 1);
+  table.set<Prop::log_max_flow>(std::bit_width(kMaxFlowEntries) - 1);
+  table.set<Prop::log_max_flow_counter>(std::bit_width(kMaxFlowCounters) - 1);
+  table.set<Prop::log_max_destination>(std::bit_width(kFlowDestinations) - 1);
+  for (const auto& fields : {table.sub<Prop::ft_field_support>(), table.sub<Prop::ft_field_bitmask_support>()}) {
     fields.set<Field::outer_dmac>(1).set<Field::outer_smac>(1).set<Field::outer_ether_type>(1);
     fields.set<Field::outer_ip_version>(1).set<Field::outer_first_prio>(1).set<Field::outer_first_cfi>(1);
     fields.set<Field::outer_first_vid>(1).set<Field::outer_ipv4_ttl>(1).set<Field::outer_sip>(1).set<Field::outer_dip>(1);
@@ -186,6 +186,14 @@ void flow_table_page(const prm::View<prm::HcaCapUnion>& page) {
     fields.set<Field::outer_ip_dscp>(1).set<Field::outer_udp_sport>(1).set<Field::outer_udp_dport>(1);
     fields.set<Field::outer_tcp_sport>(1).set<Field::outer_tcp_dport>(1).set<Field::outer_tcp_flags>(1);
   }
+}
+
+void flow_table_page(const prm::View<prm::HcaCapUnion>& page) {
+  using Cap = prm::FlowTableNicCap;
+  const auto cap = page.sub<prm::HcaCapUnion::flow_table_nic_cap>();
+  flow_table_properties(cap.sub<Cap::flow_table_properties_nic_receive>(), kFlowLevels);
+  flow_table_properties(cap.sub<Cap::flow_table_properties_nic_receive_rdma>(), kRoceFlowLevels);
+  flow_table_properties(cap.sub<Cap::flow_table_properties_nic_transmit_rdma>(), kRoceFlowLevels);
 }
 
 void ethernet_page(const prm::View<prm::HcaCapUnion>& page) {

@@ -1,8 +1,10 @@
 // Flow tables, their groups and entries, and flow counters: CREATE, MODIFY, QUERY, DESTROY of each.
 //
 // What a command says is kept here; what packets need of it lies in the slice (Steering), where whoever sends a frame
-// reads it. This device has NIC receive tables, which match by outer headers and lead to TIRs or further tables.
+// reads it. This device has NIC receive tables, which lead frames to TIRs or further tables, and tables of RoCE packets,
+// received or sent, which let packets pass or drop them. All match by outer headers.
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "device/command/dispatcher.h"
@@ -10,6 +12,7 @@
 #include "device/command/flow.h"
 #include "device/command/state.h"
 #include "device/shared/flow_index.h"
+#include "device/transport/steering.h"
 #include "prm/flow.h"
 #include "support/bytes.h"
 
@@ -22,39 +25,44 @@ using prm::FlowDestination;
 using prm::FlowTableContext;
 using Group = prm::CreateFlowGroupIn;
 
+RoceWay way_of(prm::FlowTableType type) { return type == prm::FlowTableType::rdma_tx ? RoceWay::out : RoceWay::in; }
+bool of_roce(prm::FlowTableType type) { return type == prm::FlowTableType::rdma_rx || type == prm::FlowTableType::rdma_tx; }
+
 // What all commands on tables name in the same places.
 template <class In>
 Outcome check_place(const prm::ConstView<In>& in) {
   if constexpr (requires { typename In::vport_number; })
     if (in.template get<typename In::other_vport>() || in.template get<typename In::vport_number>())
       return refuse(Syndrome::flow_vport);
-  return in.template get<typename In::table_type>() == prm::FlowTableType::nic_rx ? Outcome{}
-                                                                                  : refuse(Syndrome::flow_table_type);
+  const auto type = in.template get<typename In::table_type>();
+  return type == prm::FlowTableType::nic_rx || of_roce(type) ? Outcome{} : refuse(Syndrome::flow_table_type);
 }
 template <class In>
 Maybe<FlowTable*> named_table(State& state, const prm::ConstView<In>& in, std::uint16_t uid) {
   if (auto ok = check_place(in); !ok) return refuse(ok.error());
-  return own(state.flow_tables.find(in.template get<typename In::table_id>()), uid, Syndrome::flow_table_missing);
+  FlowTable* const table = state.flow_tables.find(in.template get<typename In::table_id>());
+  if (table && table->type != in.template get<typename In::table_type>()) return refuse(Syndrome::flow_table_missing);
+  return own(table, uid, Syndrome::flow_table_missing);
 }
 
 // ---- tables ----
 
-Outcome check_table(const prm::ConstView<FlowTableContext>& context) {
+Outcome check_table(const prm::ConstView<FlowTableContext>& context, prm::FlowTableType type) {
   using C = FlowTableContext;
   if (context.get<C::reformat_en>() || context.get<C::decap_en>() || context.get<C::sw_owner>() ||
       context.get<C::termination_table>() || context.get<C::table_miss_action>() > prm::FlowMissAction::forward)
     return refuse(Syndrome::flow_table_flags);
-  if (context.get<C::log_size>() > kLogFlowTable || context.get<C::level>() > kFlowLevels)
+  if (context.get<C::log_size>() > kLogFlowTable || context.get<C::level>() > (of_roce(type) ? kRoceFlowLevels : kFlowLevels))
     return refuse(Syndrome::flow_table_size);
   return {};
 }
 
 // The table that packets go to which no entry matches; null: none.
-Maybe<FlowTable*> miss_table(State& state, const prm::ConstView<FlowTableContext>& context, std::uint32_t level,
-                             std::uint16_t uid) {
+Maybe<FlowTable*> miss_table(State& state, const prm::ConstView<FlowTableContext>& context, prm::FlowTableType type,
+                             std::uint32_t level, std::uint16_t uid) {
   if (context.get<FlowTableContext::table_miss_action>() != prm::FlowMissAction::forward) return nullptr;
   FlowTable* to = state.flow_tables.find(context.get<FlowTableContext::table_miss_id>());
-  if (!to || !may_use(*to, uid) || to->context.get<FlowTableContext::level>() <= level)
+  if (!to || to->type != type || !may_use(*to, uid) || to->context.get<FlowTableContext::level>() <= level)
     return refuse(Syndrome::flow_miss_table);
   return to;
 }
@@ -71,11 +79,13 @@ void set_miss(State& state, std::uint32_t number, FlowTable& table, FlowTable* t
 Outcome create_table(State& state, const Call<prm::CreateFlowTableIn, prm::CreateFlowTableOut>& call) {
   if (auto ok = check_place(call.in); !ok) return ok;
   const auto context = call.in.sub<prm::CreateFlowTableIn::flow_table_context>();
-  if (auto ok = check_table(context); !ok) return ok;
-  const auto to = miss_table(state, context, context.get<FlowTableContext::level>(), call.uid);
+  const auto type = call.in.get<prm::CreateFlowTableIn::table_type>();
+  if (auto ok = check_table(context, type); !ok) return ok;
+  const auto to = miss_table(state, context, type, context.get<FlowTableContext::level>(), call.uid);
   if (!to) return refuse(to.error());
   const auto [number, table] = state.flow_tables.create(call.uid);
   if (!table) return refuse(Syndrome::flow_table_none_left);
+  table->type = type;
   std::memcpy(table->context.data(), context.data(), FlowTableContext::size);
   set_miss(state, number, *table, *to, context.get<FlowTableContext::table_miss_id>());
   call.out.set<prm::CreateFlowTableOut::table_id>(number);
@@ -91,7 +101,7 @@ Outcome modify_table(State& state, const Call<prm::ModifyFlowTableIn, prm::Modif
   const auto from = call.in.sub<In::flow_table_context>();
   if (from.get<FlowTableContext::table_miss_action>() > prm::FlowMissAction::forward)
     return refuse(Syndrome::flow_table_flags);
-  const auto to = miss_table(state, from, (*table)->context.get<FlowTableContext::level>(), call.uid);
+  const auto to = miss_table(state, from, (*table)->type, (*table)->context.get<FlowTableContext::level>(), call.uid);
   if (!to) return refuse(to.error());
   (*table)->context.set<FlowTableContext::table_miss_action>(from.get<FlowTableContext::table_miss_action>());
   set_miss(state, call.in.get<In::table_id>(), **table, *to, from.get<FlowTableContext::table_miss_id>());
@@ -106,17 +116,23 @@ Outcome query_table(State& state, const Call<prm::QueryFlowTableIn, prm::QueryFl
   return {};
 }
 
+bool is_root(State& state, std::uint32_t number) {
+  const Steering& s = state.steering();
+  return s.root == number || s.roce_root[0].load() == number || s.roce_root[1].load() == number;
+}
+
 Outcome destroy_table(State& state, const Call<prm::DestroyFlowTableIn, prm::DestroyFlowTableOut>& call) {
   const auto table = named_table(state, call.in, call.uid);
   if (!table) return refuse(table.error());
   const auto number = call.in.get<prm::DestroyFlowTableIn::table_id>();
-  if ((*table)->uses || !(*table)->groups.empty() || state.steering().root == number) return refuse(Syndrome::flow_table_busy);
+  if ((*table)->uses || !(*table)->groups.empty() || is_root(state, number))
+    return refuse(Syndrome::flow_table_busy);
   set_miss(state, number, **table, nullptr, 0);
   state.flow_tables.erase(number);
   return {};
 }
 
-// The driver's: where the frames begin that arrive for this process.
+// The driver's: where the frames begin that arrive for this process, or its RoCE packets.
 Outcome set_root(State& state, const Call<prm::SetFlowTableRootIn, prm::SetFlowTableRootOut>& call) {
   using In = prm::SetFlowTableRootIn;
   const auto table = named_table(state, call.in, call.uid);
@@ -125,10 +141,15 @@ Outcome set_root(State& state, const Call<prm::SetFlowTableRootIn, prm::SetFlowT
   if (call.in.get<In::op_mod>() > 1 || call.in.get<In::underlay_qpn>()) return refuse(Syndrome::flow_root);
   const std::uint32_t number = call.in.get<In::table_id>();
   {
-    SharedGuard guard(state.steering().lock, state.nic.me());
-    std::uint32_t& root = state.steering().root;
-    if (!connect && root != number) return {};
-    root = connect ? number : 0;
+    Steering& s = state.steering();
+    SharedGuard guard(s.lock, state.nic.me());
+    if (of_roce((*table)->type)) {
+      auto& root = s.roce_root[static_cast<unsigned>(way_of((*table)->type))];
+      if (connect || root.load() == number) root.store(connect ? number : 0);
+      return {};
+    }
+    if (!connect && s.root != number) return {};
+    s.root = connect ? number : 0;
   }
   state.nic.take_frames(connect);
   return {};
@@ -223,29 +244,33 @@ struct Wanted {
   std::uint32_t counter = 0;
 };
 
-Outcome check_destination(State& state, const prm::ConstView<Dest>& dest, std::uint32_t level, std::uint16_t uid) {
+Outcome check_destination(State& state, const prm::ConstView<Dest>& dest, const FlowTable& from, std::uint16_t uid) {
   const std::uint32_t id = dest.get<Dest::destination_id>();
   if (dest.get<Dest::destination_eswitch_owner_vhca_id_valid>() || dest.get<Dest::packet_reformat>())
     return refuse(Syndrome::flow_unsupported);
   switch (static_cast<FlowDestination>(dest.get<Dest::destination_type>())) {
     case FlowDestination::tir: {
+      if (of_roce(from.type)) return refuse(Syndrome::flow_destination);
       const TirRecord* tir = state.tirs.find(id);
       return tir && may_use(*tir, uid) ? Outcome{} : refuse(Syndrome::flow_destination_missing);
     }
     case FlowDestination::flow_table: {
       const FlowTable* table = state.flow_tables.find(id);
       if (!table || !may_use(*table, uid)) return refuse(Syndrome::flow_destination_missing);
-      return table->context.get<FlowTableContext::level>() > level ? Outcome{} : refuse(Syndrome::flow_destination);
+      return table->type == from.type &&
+                     table->context.get<FlowTableContext::level>() > from.context.get<FlowTableContext::level>()
+                 ? Outcome{}
+                 : refuse(Syndrome::flow_destination);
     }
     default:
       return refuse(Syndrome::flow_destination);
   }
 }
 
-Outcome check_actions(const prm::ConstView<FlowContext>& flow) {
+Outcome check_actions(const prm::ConstView<FlowContext>& flow, prm::FlowTableType type) {
   const std::uint32_t action = flow.get<FlowContext::action>();
-  if (action & ~(FlowAction::drop | FlowAction::fwd_dest | FlowAction::count)) return refuse(Syndrome::flow_action);
-  if (!(action & FlowAction::drop) == !(action & FlowAction::fwd_dest)) return refuse(Syndrome::flow_action);
+  const std::uint32_t one_of = FlowAction::drop | FlowAction::fwd_dest | (of_roce(type) ? FlowAction::allow : 0);
+  if (action & ~(one_of | FlowAction::count) || !std::has_single_bit(action & one_of)) return refuse(Syndrome::flow_action);
   const bool plain = prm::load_be32(flow.data() + FlowContext::push_vlan::offset) == 0 &&
                      prm::load_be32(flow.data() + FlowContext::push_vlan_2::offset) == 0 &&
                      !flow.get<FlowContext::extended_destination>() && !flow.get<FlowContext::encrypt_decrypt_type>() &&
@@ -256,7 +281,7 @@ Outcome check_actions(const prm::ConstView<FlowContext>& flow) {
 
 // Destinations, then the counter, stand behind the context.
 Maybe<Wanted> read_lists(State& state, const prm::ConstView<FlowContext>& flow, std::span<const std::byte> lists,
-                         std::uint32_t level, std::uint16_t uid) {
+                         const FlowTable& from, std::uint16_t uid) {
   const std::uint32_t action = flow.get<FlowContext::action>();
   const std::uint32_t to = flow.get<FlowContext::destination_list_size>();
   const std::uint32_t counters = flow.get<FlowContext::flow_counter_list_size>();
@@ -267,7 +292,7 @@ Maybe<Wanted> read_lists(State& state, const prm::ConstView<FlowContext>& flow, 
   Wanted wanted;
   for (std::uint32_t i = 0; i < to; ++i) {
     const prm::ConstView<Dest> dest(lists.data() + i * Dest::size);
-    if (auto ok = check_destination(state, dest, level, uid); !ok) return refuse(ok.error());
+    if (auto ok = check_destination(state, dest, from, uid); !ok) return refuse(ok.error());
     wanted.destinations.push_back(prm::load_be64(dest.data()));
   }
   if (!counts) return wanted;
@@ -390,10 +415,9 @@ Outcome set_entry(State& state, const Call<prm::SetFteIn, prm::SetFteOut>& call)
   FlowGroup* group = group_in(state, flow.get<FlowContext::group_id>(), number, call.uid);
   if (!group) return refuse(Syndrome::flow_group_missing);
   if (index < first_of(*group) || index > last_of(*group)) return refuse(Syndrome::flow_index);
-  if (auto ok = check_actions(flow); !ok) return ok;
+  if (auto ok = check_actions(flow, (*table)->type); !ok) return ok;
   const auto lists = op ? merged_lists(from, call.tail(), old->second, mask) : std::vector<std::byte>(call.tail().begin(), call.tail().end());
-  const std::uint32_t level = (*table)->context.get<FlowTableContext::level>();
-  auto wanted = read_lists(state, flow, lists, level, call.uid);
+  auto wanted = read_lists(state, flow, lists, **table, call.uid);
   if (!wanted) return refuse(wanted.error());
   if (op == 0 && !state.flow_entry_numbers.any()) return refuse(Syndrome::flow_entry_none_left);
   record.destinations = std::move(wanted->destinations);
@@ -446,15 +470,28 @@ Outcome delete_entry(State& state, const Call<prm::DeleteFteIn, prm::DeleteFteOu
 
 // ---- counters ----
 
+// Counters of a bulk: by its logarithm, or one bit of the older field, where the lowest stands for 128; else one.
+std::optional<std::uint32_t> bulk_size(std::uint32_t bits, std::uint32_t log_size) {
+  if (log_size) return bits || log_size > kLogCounterBulk ? std::nullopt : std::optional(1u << log_size);
+  if (!bits) return 1;
+  if (!std::has_single_bit(bits) || !(bits & kCounterBulks)) return std::nullopt;
+  return bits * kCounterBulkUnit;
+}
+
 Outcome alloc_counter(State& state, const Call<prm::AllocFlowCounterIn, prm::AllocFlowCounterOut>& call) {
   using In = prm::AllocFlowCounterIn;
-  if (call.in.get<In::flow_counter_bulk>() || call.in.get<In::flow_counter_bulk_log_size>())
-    return refuse(Syndrome::flow_counter_bulk);
-  const auto [number, counter] = state.flow_counters.create(call.uid);
+  const auto size = bulk_size(call.in.get<In::flow_counter_bulk>(), call.in.get<In::flow_counter_bulk_log_size>());
+  if (!size) return refuse(Syndrome::flow_counter_bulk);
+  const auto [number, counter] =
+      *size == 1 ? state.flow_counters.create(call.uid) : state.flow_counters.create_row(call.uid, *size);
   if (!counter) return refuse(Syndrome::flow_counter_none_left);
-  FlowCount& count = state.steering().counts[number];
-  count.packets.store(0);
-  count.octets.store(0);
+  for (std::uint32_t i = number; i < number + *size; ++i) {
+    FlowCounter& one = *state.flow_counters.find(i);
+    one.bulk = number;
+    one.size = *size;
+    state.steering().counts[i].packets.store(0);
+    state.steering().counts[i].octets.store(0);
+  }
   call.out.set<prm::AllocFlowCounterOut::flow_counter_id>(number);
   return {};
 }
@@ -463,8 +500,11 @@ Outcome dealloc_counter(State& state, const Call<prm::DeallocFlowCounterIn, prm:
   const auto number = call.in.get<prm::DeallocFlowCounterIn::flow_counter_id>();
   const auto counter = own(state.flow_counters.find(number), call.uid, Syndrome::flow_counter_missing);
   if (!counter) return refuse(counter.error());
-  if ((*counter)->uses) return refuse(Syndrome::flow_counter_busy);
-  state.flow_counters.erase(number);
+  if ((*counter)->bulk != number) return refuse(Syndrome::flow_counter_missing);
+  const std::uint32_t end = number + (*counter)->size;
+  for (std::uint32_t i = number; i < end; ++i)
+    if (state.flow_counters.find(i)->uses) return refuse(Syndrome::flow_counter_busy);
+  for (std::uint32_t i = number; i < end; ++i) state.flow_counters.erase(i);
   return {};
 }
 
@@ -473,14 +513,18 @@ Outcome query_counter(State& state, const Call<prm::QueryFlowCounterIn, prm::Que
   const auto number = call.in.get<In::flow_counter_id>();
   const auto counter = own(state.flow_counters.find(number), call.uid, Syndrome::flow_counter_missing);
   if (!counter) return refuse(counter.error());
-  if (call.in.get<In::num_of_counters>() > 1) return refuse(Syndrome::flow_counter_bulk);
-  if (call.output.size() < prm::QueryFlowCounterOut::size + prm::TrafficCounter::size)
+  const std::uint32_t wanted = std::max(call.in.get<In::num_of_counters>(), std::uint32_t{1});
+  if (wanted > (*counter)->size - (number - (*counter)->bulk)) return refuse(Syndrome::flow_counter_bulk);
+  if (call.output.size() < prm::QueryFlowCounterOut::size + std::size_t{wanted} * prm::TrafficCounter::size)
     return refuse(Syndrome::output_length);
-  FlowCount& count = state.steering().counts[number];
   const bool clear = call.in.get<In::clear>();
-  const prm::View<prm::TrafficCounter> shown(call.output.data() + prm::QueryFlowCounterOut::size);
-  shown.set<prm::TrafficCounter::packets>(clear ? count.packets.exchange(0) : count.packets.load());
-  shown.set<prm::TrafficCounter::octets>(clear ? count.octets.exchange(0) : count.octets.load());
+  std::byte* at = call.output.data() + prm::QueryFlowCounterOut::size;
+  for (std::uint32_t i = number; i < number + wanted; ++i, at += prm::TrafficCounter::size) {
+    FlowCount& count = state.steering().counts[i];
+    const prm::View<prm::TrafficCounter> shown(at);
+    shown.set<prm::TrafficCounter::packets>(clear ? count.packets.exchange(0) : count.packets.load());
+    shown.set<prm::TrafficCounter::octets>(clear ? count.octets.exchange(0) : count.octets.load());
+  }
   return {};
 }
 

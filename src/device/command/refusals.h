@@ -319,13 +319,13 @@
   X(0x180048, bad_param,      tir_bitmask,           "bitmask.packet_merge: not supported (lro_cap capability)") \
   /* flow tables */ \
   X(0x190001, bad_param,      flow_vport,            "other_vport/vport_number: this device has one vport") \
-  X(0x190002, bad_param,      flow_table_type,       "table_type: NIC receive (0)") \
+  X(0x190002, bad_param,      flow_table_type,       "table_type: NIC receive (0), RDMA receive (7) or RDMA transmit (8)") \
   X(0x190003, bad_param,      flow_table_flags,      "flow_table_context: no reformat, decapsulation, software ownership or termination, nor another domain at a miss") \
   X(0x190004, exceed_lim,     flow_table_size,       "flow_table_context.log_size/level: above log_max_ft_size or max_ft_level") \
   X(0x190005, exceed_lim,     flow_table_none_left,  "all flow tables are in use (log_max_ft_num)") \
-  X(0x190006, bad_resource,   flow_table_missing,    "table_id: no such flow table, or it belongs to another uid") \
+  X(0x190006, bad_resource,   flow_table_missing,    "table_id: no such flow table of that type, or it belongs to another uid") \
   X(0x190007, bad_res_state,  flow_table_busy,       "table_id: it has groups, is the root, or packets are sent to it") \
-  X(0x190008, bad_resource,   flow_miss_table,       "flow_table_context.table_miss_id: no such flow table, another uid's, or not of a higher level") \
+  X(0x190008, bad_resource,   flow_miss_table,       "flow_table_context.table_miss_id: no such flow table of that type, another uid's, or not of a higher level") \
   X(0x190009, bad_param,      flow_modify_select,    "modify_field_select: the miss table (1)") \
   X(0x19000a, bad_param,      flow_root,             "op_mod/underlay_qpn: connects (0) or disconnects (1) the table, without an underlay") \
   X(0x19000b, bad_param,      flow_group_type,       "group_type/match_definer_id/source_eswitch_owner_vhca_id_valid: plain groups (0)") \
@@ -338,15 +338,15 @@
   X(0x190012, bad_param,      flow_index,            "flow_index: not in the range of its group") \
   X(0x190013, bad_res_state,  flow_entry_exists,     "flow_index: there is an entry already") \
   X(0x190014, bad_resource,   flow_entry_missing,    "flow_index: there is no such entry") \
-  X(0x190015, bad_param,      flow_action,           "flow_context.action: drop (2) or forward (4), with or without count (8)") \
+  X(0x190015, bad_param,      flow_action,           "flow_context.action: drop (2), forward (4) or (RDMA tables) allow (1), with or without count (8)") \
   X(0x190016, bad_param,      flow_unsupported,      "flow_context: no VLAN tags, reformats, header changes, encryption or extended destinations") \
   X(0x190017, bad_param,      flow_lists,            "destination_list_size/flow_counter_list_size: 8 at most if it forwards, one counter if it counts") \
-  X(0x190018, bad_param,      flow_destination,      "destination_type: a TIR (2) or a flow table (1) of a higher level") \
+  X(0x190018, bad_param,      flow_destination,      "destination_type: a flow table (1) of the same type and a higher level, or (NIC receive) a TIR (2)") \
   X(0x190019, bad_resource,   flow_destination_missing, "destination_id: no such TIR or flow table, or it belongs to another uid") \
   X(0x19001a, bad_resource,   flow_counter_missing,  "flow_counter_id: no such counter, or it belongs to another uid") \
   X(0x19001b, bad_res_state,  flow_counter_busy,     "flow_counter_id: entries still count in it") \
   X(0x19001c, exceed_lim,     flow_counter_none_left, "all flow counters are in use (max_flow_counter)") \
-  X(0x19001d, bad_param,      flow_counter_bulk,     "flow_counter_bulk/num_of_counters: one at a time (flow_counter_bulk_alloc capability)") \
+  X(0x19001d, bad_param,      flow_counter_bulk,     "flow_counter_bulk/num_of_counters: beyond the flow_counter_bulk_alloc capability, or the bulk") \
   X(0x19001e, no_resources,   flow_entry_none_left,  "all flow entries are in use") \
   X(0x19001f, bad_param,      flow_modify_mask,      "modify_enable_mask: action (1), tag (2), destinations (4), counters (8)")
 // clang-format on

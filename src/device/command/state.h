@@ -162,11 +162,16 @@ struct FlowEntryRecord {
   std::uint32_t counter = 0;                // 0: none
 };
 struct FlowTable : Owned {
+  prm::FlowTableType type{};
   prm::Box<prm::FlowTableContext> context;
   std::map<std::uint32_t, std::uint32_t> groups;     // their numbers, by their first index
   std::map<std::uint32_t, FlowEntryRecord> entries;  // by flow index
 };
-struct FlowCounter : Owned {};
+// One of a bulk, which is allocated and freed as a whole and named by its first.
+struct FlowCounter : Owned {
+  std::uint32_t bulk = 0;  // number of the first
+  std::uint32_t size = 1;  // of the bulk
+};
 
 struct State {
   State(const Profile& p, Nic& n, Engine& e);

@@ -60,6 +60,24 @@ class Table {
     counts_.add(uid);
     return {number, &object};
   }
+  // `count` objects with numbers in a row, and the first of these; null if there is no such row.
+  std::pair<std::uint32_t, T*> create_row(std::uint16_t uid, std::uint32_t count) {
+    std::size_t start = 0;
+    if (limit_ - first_ - slots_.size() >= count) {
+      start = slots_.size();
+      slots_.resize(start + count);
+    } else if (const auto hole = find_hole(count); hole) {
+      start = *hole;
+      std::erase_if(free_, [&](std::uint32_t number) { return number - first_ - start < count; });
+    } else {
+      return {0, nullptr};
+    }
+    for (std::size_t i = start; i < start + count; ++i) {
+      slots_[i].emplace().uid = uid;
+      counts_.add(uid);
+    }
+    return {first_ + static_cast<std::uint32_t>(start), &*slots_[start]};
+  }
   T* find(std::uint32_t number) {
     return number >= first_ && number - first_ < slots_.size() && slots_[number - first_] ? &*slots_[number - first_]
                                                                                           : nullptr;
@@ -79,6 +97,17 @@ class Table {
   }
 
  private:
+  std::optional<std::size_t> find_hole(std::uint32_t count) {
+    std::size_t length = 0;
+    for (std::size_t i = 0; i < limit_ - first_; ++i) {
+      length = i < slots_.size() && slots_[i] ? 0 : length + 1;
+      if (length < count) continue;
+      if (slots_.size() <= i) slots_.resize(i + 1);
+      return i + 1 - count;
+    }
+    return std::nullopt;
+  }
+
   UidCounts& counts_;
   std::uint32_t first_, limit_;
   std::deque<std::optional<T>> slots_;  // objects never move

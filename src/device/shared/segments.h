@@ -16,7 +16,7 @@
 namespace verbena::device {
 
 inline constexpr std::uint32_t kSharedMagic = 0x56524241;  // "VRBA"
-inline constexpr std::uint32_t kSharedAbi = 7;
+inline constexpr std::uint32_t kSharedAbi = 8;
 
 inline constexpr unsigned kMaxSlots = 1024;         // processes attached to one NIC at once
 inline constexpr unsigned kLogBlock = 6;            // QPNs and mkey indices are handed out in blocks of 64
@@ -209,6 +209,7 @@ struct FlowCount {
 struct Steering {
   SharedLock lock;                 // all below but the counts
   std::uint32_t root;              // flow table that arriving frames begin at; 0: none
+  std::atomic<std::uint32_t> roce_root[2];  // tables that the packets of its QPs begin at (RoceWay); 0: none
   std::uint32_t first_group[kMaxFlowTables];  // of a table; 0: none
   std::uint32_t miss[kMaxFlowTables];         // where a table sends what no entry matches; 0: nowhere
   TirContext tirs[kMaxTirs];

@@ -182,6 +182,28 @@ void fill_l4(std::span<std::byte> l4, std::uint32_t protocol, std::uint32_t pseu
 
 }  // namespace
 
+void read_roce_headers(const fabric::Address& address, bool back, std::byte (&match)[kMatchBytes]) {
+  std::memset(match, 0, sizeof match);
+  const prm::View<Match> m(match);
+  const auto put = [&](std::size_t source, std::size_t destination, const auto& from, const auto& to, std::size_t skip) {
+    const std::size_t bytes = from.size() - skip;
+    std::memcpy(m.data() + source + skip, (back ? to : from).data() + skip, bytes);
+    std::memcpy(m.data() + destination + skip, (back ? from : to).data() + skip, bytes);
+  };
+  put(Match::smac_47_16::offset, Match::dmac_47_16::offset, address.smac, address.dmac, 0);
+  if (address.carrier == fabric::Carrier::roce_v1) {
+    m.set<Match::ethertype>(prm::kEtherTypeRoce);
+    return;
+  }
+  const bool ipv4 = address.carrier == fabric::Carrier::roce_v2_ipv4;
+  m.set<Match::ethertype>(ipv4 ? prm::kEtherTypeIpv4 : prm::kEtherTypeIpv6).set<Match::ip_version>(ipv4 ? 4 : 6);
+  put(Match::src_ipv4_src_ipv6::offset, Match::dst_ipv4_dst_ipv6::offset, address.sgid, address.dgid, ipv4 ? 12 : 0);
+  if (ipv4) m.set<Match::ipv4_ihl>(5);
+  m.set<Match::ip_protocol>(prm::kIpProtocolUdp).set<Match::ttl_hoplimit>(address.hop_limit);
+  m.set<Match::ip_dscp>(address.traffic_class >> 2).set<Match::ip_ecn>(address.traffic_class & 3);
+  m.set<Match::udp_sport>(address.udp_sport).set<Match::udp_dport>(prm::kUdpPortRoceV2);
+}
+
 void fill_checksums(std::span<std::byte> frame, bool l3_wanted, bool l4_wanted) {
   std::uint32_t type = 0;
   const auto l3 = frame.subspan(behind_tags(frame, &type));

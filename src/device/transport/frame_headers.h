@@ -7,6 +7,7 @@
 #include <span>
 
 #include "device/shared/segments.h"
+#include "fabric/packet.h"
 
 namespace verbena::device {
 
@@ -23,6 +24,9 @@ struct FrameHeaders {
 
 // Of a frame of at least 14 bytes. Headers that are cut off count as absent.
 FrameHeaders read_headers(std::span<const std::byte> frame);
+
+// The same of the frame that carries a RoCE packet this way; `back`: in the other direction.
+void read_roce_headers(const fabric::Address& address, bool back, std::byte (&match)[kMatchBytes]);
 
 // Writes the checksums that a send asks for: of the IPv4 header, of TCP or UDP. Nothing where there is no such header.
 void fill_checksums(std::span<std::byte> frame, bool l3, bool l4);

@@ -443,6 +443,7 @@ Answer Requester::deliver(const Payload& payload, bool traced) {
   Wire wire;
   if (traced && local_.way != nullptr && local_.way->egress != 0) {
     wire = wire_of(*local_.way, payload.bytes);
+    if (!passes(self_, RoceWay::out, local_.way->address, false, wire)) return Answer::none;
     passed_out(local_.way->egress, wire);
   }
   if (!there) return Answer::none;
@@ -455,12 +456,16 @@ Answer Requester::deliver(const Payload& payload, bool traced) {
   packet_.address = &way.address;
   if (engine_.trace && traced) [[unlikely]]
     engine_.trace->packet(nic_.config().host, nic_.segment().device_index, egress_port(nic_.segment(), qp_), packet_, payload, 1u << log_mtu());
+  if (wire.packets != 0 && !passes(*peer, RoceWay::in, way.address, false, wire)) return Answer::none;
   Responder responder(*way.nic, *peer, *remote, engine_.me(), deferred_);
   responder.arrives(way.port, wire);
   responder.cut_at(log_mtu());
   Answer answer = responder.receive(packet_, payload, reply_);
   if (answer == Answer::packet && !engine_.leads_back(way, *remote)) [[unlikely]]
     answer = Answer::none;
+  if (answer == Answer::packet && wire.packets != 0 &&
+      (!passes(*peer, RoceWay::out, way.address, true, reply_.wire) || !passes(self_, RoceWay::in, way.address, true, reply_.wire)))
+    return Answer::none;
   if (answer == Answer::packet) passed_in(way.egress, reply_.wire);
   // Data of a READ is traced as it is taken.
   if (engine_.trace && answer == Answer::packet &&
@@ -525,9 +530,9 @@ Requester::Step Requester::datagram() {
   const unsigned stat_rate = av.get<prm::UdAdrsVector::static_rate>();
   const bool held = local_.held_ns != 0;  // it left before
   if ((qp_.shaped | stat_rate) != 0 && !held && must_wait(&way, wqe_.length, stat_rate)) return Step::wait;
-  if (addressed) {
+  const Wire wire = addressed ? wire_of(way, wqe_.length) : Wire{};
+  if (addressed && (held || passes(self_, RoceWay::out, way.address, false, wire))) {
     packet_.address = &way.address;
-    const Wire wire = wire_of(way, wqe_.length);
     if (!held) {
       if (way.multicast)
         add(nic_.segment().ports[way.egress - 1u].counters.ib_multicast.out, wire.packets, wire.octets);
@@ -540,7 +545,7 @@ Requester::Step Requester::datagram() {
       send_multicast(payload, way);
     } else if (way.nic != nullptr) {
       const auto found = way.nic->find_qp(packet_.dest_qpn);
-      if (found && way.nic->alive(*found.peer)) {
+      if (found && way.nic->alive(*found.peer) && (held || passes(*found.peer, RoceWay::in, way.address, false, wire))) {
         Responder responder(*way.nic, *found.peer, *found.context, engine_.me(), deferred_);
         responder.arrives(way.port, wire);
         if (held && held_long_enough()) responder.drop_if_unwanted();
@@ -574,6 +579,7 @@ void Requester::send_multicast(const Payload& payload, const Way& way) {
         if (!found || (found.context == &qp_ && qp_.block_lb_mc) || !nic.alive(*found.peer)) continue;
         if (!came) add(segment.ports[0].counters.ib_multicast.in, 1, wire.octets);
         came = true;
+        if (!passes(*found.peer, RoceWay::in, way.address, false, wire)) continue;
         packet_.dest_qpn = found.context->qpn;
         Responder(nic, *found.peer, *found.context, engine_.me(), deferred_).receive(packet_, payload, reply_);
       }

@@ -83,6 +83,10 @@ class Requester {
     const std::uint32_t packets = npsn(payload);
     return {packets, fabric::message_bytes(way.address.carrier, packet_.opcode, payload, packets)};
   }
+  // Whether flow tables of RoCE packets let it through; of a process, arriving or leaving.
+  bool passes(Peer& owner, RoceWay way, const fabric::Address& address, bool back, Wire wire) const {
+    return device::passes(owner, way, address, back, wire.packets, wire.octets, engine_.me());
+  }
   void befell(EventCounter which) { count(nic_.segment(), *self_.slice, qp_, which); }
   std::uint64_t bytes_on_wire(const Way* way, std::uint8_t opcode, std::uint64_t payload) const;
   void trace_answer(fabric::Packet packet, const Payload& payload, TracePart part);

@@ -27,4 +27,17 @@ struct FrameOrigin {
 unsigned steer(Peer& owner, const FrameHeaders& headers, const FrameOrigin& origin, std::uint64_t octets,
                std::uint32_t me, std::array<FrameTarget, kFrameTargets>& out);
 
+// The tables of RoCE packets: of those that arrive for the QPs of a process, and of those that these send.
+enum class RoceWay : unsigned { in, out };
+
+// Whether they let `packets` packets of `octets` bytes through, which are counted in the entries they pass. `back`: an
+// answer, which goes the other way than `address` says.
+bool walk_roce(Peer& owner, RoceWay way, const fabric::Address& address, bool back, std::uint32_t packets,
+               std::uint64_t octets, std::uint32_t me);
+inline bool passes(Peer& owner, RoceWay way, const fabric::Address& address, bool back, std::uint32_t packets,
+                   std::uint64_t octets, std::uint32_t me) {
+  const auto& root = owner.slice->steering.roce_root[static_cast<unsigned>(way)];
+  return root.load(std::memory_order_relaxed) == 0 || walk_roce(owner, way, address, back, packets, octets, me);
+}
+
 }  // namespace verbena::device

@@ -254,6 +254,40 @@ TEST_F(ReceiveTest, QueuesShareByHash) {
   done(Command(Opcode::destroy_rq).set("rqn", rqns[0]));
 }
 
+TEST_F(ReceiveTest, CountersComeInBulk) {
+  const auto query = [](std::uint32_t first, unsigned many) {
+    return Command(Opcode::query_flow_counter).set("flow_counter_id", first).set("num_of_counters", many);
+  };
+  const std::uint32_t bulk = done(Command(Opcode::alloc_flow_counter).set("flow_counter_bulk_log_size", 2));
+  const std::uint32_t tir = direct_tir(make_rq(0)), root = done(table()), all = done(group(root, 0, 3, false));
+  done(entry(root, all, 0, 2, tir).set("action", 12).set("flow_counter_list_size", 1)
+           .tail64(1, std::uint64_t{bulk + 2} << 32));
+  done(Command(Opcode::set_flow_table_root).set("table_id", root));
+  post_recv(0);
+  send(frame());
+  received(0);
+  const auto counts = run(query(bulk, 4), 0x10 + 4 * 0x10);
+  for (unsigned i = 0; i < 4; ++i) EXPECT_EQ(prm::load_be64(counts.data() + 0x10 + 0x10 * i), i == 2 ? 1u : 0u) << i;
+  EXPECT_EQ(prm::load_be64(run(query(bulk + 2, 1)).data() + 0x10), 1u);
+  refused(Syndrome::flow_counter_bulk, query(bulk, 5), 0x10 + 5 * 0x10);
+  refused(Syndrome::flow_counter_bulk, query(bulk + 1, 4), 0x10 + 4 * 0x10);
+  refused(Syndrome::output_length, query(bulk, 4), 0x10 + 3 * 0x10);
+  refused(Syndrome::flow_counter_missing, Command(Opcode::dealloc_flow_counter).set("flow_counter_id", bulk + 1));
+  refused(Syndrome::flow_counter_busy, Command(Opcode::dealloc_flow_counter).set("flow_counter_id", bulk));
+  done(Command(Opcode::delete_flow_table_entry).set("table_id", root).set("flow_index", 0));
+  done(Command(Opcode::dealloc_flow_counter).set("flow_counter_id", bulk));
+  // A bit of the older field stands for 128 counters and their doubles. Holes are filled again.
+  const std::uint32_t first = done(Command(Opcode::alloc_flow_counter).set("flow_counter_bulk", 0x20));
+  const std::uint32_t second = done(Command(Opcode::alloc_flow_counter).set("flow_counter_bulk", 0x10));
+  run(query(first + 4095, 1));
+  refused(Syndrome::flow_counter_none_left, Command(Opcode::alloc_flow_counter).set("flow_counter_bulk_log_size", 12));
+  done(Command(Opcode::dealloc_flow_counter).set("flow_counter_id", first));
+  EXPECT_EQ(done(Command(Opcode::alloc_flow_counter).set("flow_counter_bulk_log_size", 12)), bulk);  // with those before
+  done(Command(Opcode::dealloc_flow_counter).set("flow_counter_id", second));
+  refused(Syndrome::flow_counter_bulk, Command(Opcode::alloc_flow_counter).set("flow_counter_bulk_log_size", 13));
+  refused(Syndrome::flow_counter_bulk, Command(Opcode::alloc_flow_counter).set("flow_counter_bulk", 0x40));
+}
+
 TEST_F(ReceiveTest, TablesLeadToTablesAndCount) {
   const std::uint32_t tirs[] = {direct_tir(make_rq(0)), direct_tir(make_rq(1))};
   const std::uint32_t counter = done(Command(Opcode::alloc_flow_counter));
@@ -416,6 +450,44 @@ TEST_F(ReceiveTest, WhatIsNoReceiveQueue) {
   refused(Syndrome::td_busy, Command(Opcode::dealloc_transport_domain).set("transport_domain", domain_));
 }
 
+// Tables of RoCE packets are a world of their own: they lead to each other only, and may allow.
+TEST_F(ReceiveTest, RocePacketsHaveTablesOfTheirOwn) {
+  constexpr unsigned kReceived = 7, kSent = 8;
+  const std::uint32_t tirn = direct_tir(make_rq(0)), frames = done(table(60));
+  const std::uint32_t sent = done(table(200).set("table_type", kSent)), next = done(table(201).set("table_type", kSent));
+  const std::uint32_t received = done(table(255).set("table_type", kReceived));
+  refused(Syndrome::flow_table_size, table(65));
+  refused(Syndrome::flow_table_missing, Command(Opcode::query_flow_table).set("table_id", sent));
+  done(Command(Opcode::query_flow_table).set("table_type", kSent).set("table_id", sent));
+  refused(Syndrome::flow_miss_table,
+          table(1).set("table_type", kReceived).set("table_miss_action", 1).set("table_miss_id", sent));
+  refused(Syndrome::flow_table_missing, group(sent, 0, 3, false));
+  const std::uint32_t g = done(group(sent, 0, 3, false).set("table_type", kSent));
+  const auto fte = [&](unsigned index, unsigned type, std::uint32_t id) {
+    return entry(sent, g, index, type, id).set("table_type", kSent);
+  };
+  refused(Syndrome::flow_destination, fte(0, 2, tirn));
+  refused(Syndrome::flow_destination, fte(0, 1, frames));
+  refused(Syndrome::flow_destination, fte(0, 1, received));
+  done(fte(0, 1, next));
+  refused(Syndrome::flow_action, fte(1, 1, next).set("action", 5));
+  done(Command(Opcode::set_flow_table_entry).set("table_type", kSent).set("table_id", sent).set("group_id", g)
+           .set("flow_index", 1).set("action", 1));
+  const auto root = [&](std::uint32_t id, unsigned op) {
+    return Command(Opcode::set_flow_table_root).set("table_type", kSent).set("table_id", id).set("op_mod", op);
+  };
+  done(root(sent, 0));
+  done(Command(Opcode::delete_flow_table_entry).set("table_type", kSent).set("table_id", sent).set("flow_index", 0));
+  done(Command(Opcode::delete_flow_table_entry).set("table_type", kSent).set("table_id", sent).set("flow_index", 1));
+  done(Command(Opcode::destroy_flow_group).set("table_type", kSent).set("table_id", sent).set("group_id", g));
+  const auto destroy = Command(Opcode::destroy_flow_table).set("table_type", kSent).set("table_id", sent);
+  refused(Syndrome::flow_table_busy, destroy);
+  done(root(next, 1));  // is not the root
+  refused(Syndrome::flow_table_busy, destroy);
+  done(root(sent, 1));
+  done(destroy);
+}
+
 TEST_F(ReceiveTest, WhatIsNoFlow) {
   const std::uint32_t tirn = direct_tir(make_rq(0));
   refused(Syndrome::flow_vport, table().set("vport_number", 1));
@@ -455,7 +527,7 @@ TEST_F(ReceiveTest, WhatIsNoFlow) {
   refused(Syndrome::flow_modify_mask, fte().set("op_mod", 1).set("modify_enable_mask", 0x10));
   refused(Syndrome::flow_group_busy, Command(Opcode::destroy_flow_group).set("table_id", t).set("group_id", g));
   refused(Syndrome::flow_table_busy, Command(Opcode::destroy_flow_table).set("table_id", t));
-  refused(Syndrome::flow_counter_bulk, Command(Opcode::alloc_flow_counter).set("flow_counter_bulk", 1));
+  refused(Syndrome::flow_counter_bulk, Command(Opcode::alloc_flow_counter).set("flow_counter_bulk", 3));
   refused(Syndrome::flow_counter_missing, Command(Opcode::query_flow_counter).set("flow_counter_id", 77));
   const std::uint32_t counter = done(Command(Opcode::alloc_flow_counter));
   refused(Syndrome::output_length, Command(Opcode::query_flow_counter).set("flow_counter_id", counter), 0x18);
