@@ -60,8 +60,8 @@ bool has_no_send_record(Mailbox in, prm::Opcode kind) {
 std::uint32_t counters_of(Mailbox in) {
   using In = prm::AllocFlowCounterIn;
   const prm::ConstView<In> view(in.data());
-  const std::uint32_t of_128 = view.get<In::flow_counter_bulk>();
-  return of_128 ? of_128 * 128 : 1u << view.get<In::flow_counter_bulk_log_size>();
+  const std::uint32_t units = view.get<In::flow_counter_bulk>();
+  return units ? units * prm::kFlowCounterBulkUnit : 1u << view.get<In::flow_counter_bulk_log_size>();
 }
 
 int native_create(File& file, Request& request) {

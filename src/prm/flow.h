@@ -369,6 +369,9 @@ struct DeleteFteIn : Layout<0x40> {
 // DELETE_FLOW_TABLE_ENTRY: reply.
 struct DeleteFteOut : CommandOut {};
 
+// What the lowest bit of alloc_flow_counter_in.flow_counter_bulk stands for, and of the capability of that name.
+inline constexpr std::uint32_t kFlowCounterBulkUnit = 128;
+
 // ALLOC_FLOW_COUNTER: request.
 struct AllocFlowCounterIn : Layout<0x10> {
   using opcode = Field<"opcode", At{0x00, 31, 16}, Opcode>;

@@ -4,12 +4,13 @@
 
 #include <cstdint>
 
+#include "prm/flow.h"
+
 namespace verbena::device::command {
 
 inline constexpr std::uint32_t kLogFlowTable = 13;  // entries of one table
 inline constexpr std::uint32_t kFlowLevels = 64, kRoceFlowLevels = 255;
 inline constexpr std::uint32_t kLogCounterBulk = 12;   // counters of a bulk
-inline constexpr std::uint32_t kCounterBulkUnit = 128;  // what the lowest bit of flow_counter_bulk stands for
-inline constexpr std::uint32_t kCounterBulks = (2u << kLogCounterBulk) / kCounterBulkUnit - 1;  // its bits
+inline constexpr std::uint32_t kCounterBulks = (2u << kLogCounterBulk) / prm::kFlowCounterBulkUnit - 1;  // its bits
 
 }  // namespace verbena::device::command

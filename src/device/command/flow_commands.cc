@@ -475,7 +475,7 @@ std::optional<std::uint32_t> bulk_size(std::uint32_t bits, std::uint32_t log_siz
   if (log_size) return bits || log_size > kLogCounterBulk ? std::nullopt : std::optional(1u << log_size);
   if (!bits) return 1;
   if (!std::has_single_bit(bits) || !(bits & kCounterBulks)) return std::nullopt;
-  return bits * kCounterBulkUnit;
+  return bits * prm::kFlowCounterBulkUnit;
 }
 
 Outcome alloc_counter(State& state, const Call<prm::AllocFlowCounterIn, prm::AllocFlowCounterOut>& call) {

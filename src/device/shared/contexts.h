@@ -313,7 +313,6 @@ inline constexpr std::uint32_t kMkeyAtomic = 32;
 inline constexpr std::uint32_t kMkeyUmr = 64;        // mkc.umr_en
 inline constexpr std::uint32_t kMkeyLength64 = 128;
 inline constexpr std::uint32_t kMkeyRemoteInvalidate = 256;  // mkc.en_rinval
-inline constexpr std::uint32_t kMkeyWindow = 512;    // a memory window (type 1 or 2), not a region
 inline constexpr std::uint32_t kMkeyRelaxed = 1024;
 
 // One entry of a translation table (MTT: key unused).

@@ -1,5 +1,6 @@
 // Object numbers of one process: local indices recycled first-in first-out, after `rest` others were freed while fresh
-// ones are left (what still speaks of the old object is to find nobody), and, for QPs and mkeys, machine-wide blocks of 64 numbers claimed in the segment.
+// ones are left (what still speaks of the old object is to find nobody), and, for QPs and mkeys, machine-wide blocks of
+// 64 numbers claimed in the segment.
 // Threads: under Nic's allocation mutex.
 #pragma once
 

@@ -50,7 +50,7 @@ class Requester {
   bool held_long_enough() const;
   void send_multicast(const Payload& payload, const Way& way);
   void fill_common(prm::BthOperation op);
-  unsigned log_mtu() const { return qp_.log_mtu >= 8 && qp_.log_mtu <= 12 ? qp_.log_mtu : 10; }
+  unsigned log_mtu() const { return log_mtu_of(qp_); }
   std::uint32_t npsn(std::uint64_t bytes) const {
     return bytes == 0 ? 1 : static_cast<std::uint32_t>((bytes + (1u << log_mtu()) - 1) >> log_mtu());
   }

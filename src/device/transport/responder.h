@@ -33,6 +33,9 @@ enum class Answer : std::uint8_t {
   source_fault   // the sender's own memory could not be read: its local protection error
 };
 
+// Where a connection cuts its messages (path MTU). The record may hold anything.
+inline unsigned log_mtu_of(const QpContext& qp) { return qp.log_mtu >= 8 && qp.log_mtu <= 12 ? qp.log_mtu : 10; }
+
 // What it was on the wire: frames, and their octets. Zero: it was no packet (what goes on with a message).
 struct Wire {
   std::uint32_t packets = 0;
@@ -110,7 +113,7 @@ class Responder {
     return prm::bth_opcode(qp_.type == QpType::xrc ? prm::BthService::xrc : prm::BthService::rc, op);
   }
 
-  unsigned log_mtu() const { return qp_.log_mtu >= 8 && qp_.log_mtu <= 12 ? qp_.log_mtu : 10; }
+  unsigned log_mtu() const { return log_mtu_of(qp_); }
   std::uint32_t npsn(std::uint64_t bytes) const;
   bool cut_wrong(prm::BthOperation op, const Payload& payload) const;
   bool reliable() const { return is_reliable(qp_.type); }
