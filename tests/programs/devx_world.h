@@ -262,3 +262,23 @@ struct Queues {
         htobe64(static_cast<std::uint64_t>(ci & 0xffffff) << 32 | cqn);
   }
 };
+
+// Two RC queue pairs of the verbs, connected to each other, on one CQ and one piece of memory.
+struct ConnectedPair {
+  ibv_cq* cq;
+  ibv_qp *a, *b;
+  ibv_mr* mr;
+  alignas(64) char data[256] = {};
+  // `srq`: where b receives, if not by itself.
+  explicit ConnectedPair(World* w, ibv_srq* srq = nullptr) {
+    CHECK((cq = ibv_create_cq(w->context, 64, nullptr, nullptr, 0)));
+    CHECK((mr = ibv_reg_mr(w->pd, data, sizeof data, kAllAccess)));
+    a = make_qp(w, IBV_QPT_RC, cq, cq, nullptr);
+    b = make_qp(w, IBV_QPT_RC, cq, cq, srq);
+    connect_qp(w, a, b->qp_num);
+    connect_qp(w, b, a->qp_num);
+  }
+  ConnectedPair(const ConnectedPair&) = delete;
+  ConnectedPair& operator=(const ConnectedPair&) = delete;
+  ~ConnectedPair() { CHECK(!ibv_destroy_qp(a) && !ibv_destroy_qp(b) && !ibv_destroy_cq(cq) && !ibv_dereg_mr(mr)); }
+};

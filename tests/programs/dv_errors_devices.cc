@@ -167,15 +167,15 @@ void small_device() {
   World w = open_devx();
   mlx5dv_context_attr attr = {};
   attr.flags = MLX5DV_CONTEXT_FLAGS_DEVX;
-  std::vector<ibv_context*> all;
+  std::vector<ibv_context*> opened;
   CASE(mlx5dv_open_device, ENOMEM, [&] {
-    while (ibv_context* one = all.size() < 64 ? mlx5dv_open_device(w.context->device, &attr) : nullptr) all.push_back(one);
+    while (ibv_context* one = opened.size() < 64 ? mlx5dv_open_device(w.context->device, &attr) : nullptr) opened.push_back(one);
     return errno;
   }());
   World late = open_world();
   without_user_context(&late);
   close_world(&late);
-  for (ibv_context* one : all) CHECK(!ibv_close_device(one));
+  for (ibv_context* one : opened) CHECK(!ibv_close_device(one));
   alignas(4096) static char memory[4096];
   CASE(mlx5dv_devx_umem_reg, ENOMEM, [&] {
     std::vector<mlx5dv_devx_umem*> all;

@@ -13,20 +13,8 @@ namespace {
 
 using prm::Opcode;
 
-struct Pair {
-  ibv_cq* cq;
-  ibv_qp *a, *b;
-  ibv_mr* mr;
-  alignas(64) char data[256] = {};
-  explicit Pair(World* w, ibv_srq* srq = nullptr) {
-    CHECK((cq = ibv_create_cq(w->context, 64, nullptr, nullptr, 0)));
-    CHECK((mr = ibv_reg_mr(w->pd, data, sizeof data, kAllAccess)));
-    a = make_qp(w, IBV_QPT_RC, cq, cq, nullptr);
-    b = make_qp(w, IBV_QPT_RC, cq, cq, srq);
-    connect_qp(w, a, b->qp_num);
-    connect_qp(w, b, a->qp_num);
-  }
-  ~Pair() { CHECK(!ibv_destroy_qp(a) && !ibv_destroy_qp(b) && !ibv_destroy_cq(cq) && !ibv_dereg_mr(mr)); }
+struct Pair : ConnectedPair {
+  using ConnectedPair::ConnectedPair;
   void send() {
     ibv_sge sge = {reinterpret_cast<std::uintptr_t>(data), 8, mr->lkey};
     ibv_send_wr wr = {}, *bad;

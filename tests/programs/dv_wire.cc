@@ -68,21 +68,8 @@ bool is_request_to(const Packet& p, std::uint32_t qpn) {
   return to == qpn && p.bytes[kBth] == 0x04;  // RC SEND only
 }
 
-struct Pair {
-  World* w;
-  ibv_cq* cq;
-  ibv_qp *a, *b;
-  ibv_mr* mr;
-  char data[64] = {};
-  explicit Pair(World* world) : w(world) {
-    CHECK((cq = ibv_create_cq(w->context, 64, nullptr, nullptr, 0)));
-    CHECK((mr = ibv_reg_mr(w->pd, data, sizeof data, kAllAccess)));
-    a = make_qp(w, IBV_QPT_RC, cq, cq, nullptr);
-    b = make_qp(w, IBV_QPT_RC, cq, cq, nullptr);
-    connect_qp(w, a, b->qp_num);
-    connect_qp(w, b, a->qp_num);
-  }
-  ~Pair() { CHECK(!ibv_destroy_qp(a) && !ibv_destroy_qp(b) && !ibv_destroy_cq(cq) && !ibv_dereg_mr(mr)); }
+struct Pair : ConnectedPair {
+  using ConnectedPair::ConnectedPair;
   void send() {
     ibv_sge sge = {reinterpret_cast<std::uintptr_t>(data), 8, mr->lkey};
     ibv_recv_wr receive = {}, *bad_receive;

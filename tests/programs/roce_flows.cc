@@ -9,20 +9,8 @@ using Action = mlx5dv_flow_action_attr;
 constexpr auto kIn = MLX5DV_FLOW_TABLE_TYPE_RDMA_RX, kOut = MLX5DV_FLOW_TABLE_TYPE_RDMA_TX;
 
 // Two queue pairs of this process: what one sends the other receives, so that rules of both kinds concern both.
-struct Pair {
-  ibv_cq* cq;
-  ibv_qp *a, *b;
-  ibv_mr* mr;
-  alignas(64) char data[256] = {};
-  explicit Pair(World* w) {
-    CHECK((cq = ibv_create_cq(w->context, 64, nullptr, nullptr, 0)));
-    CHECK((mr = ibv_reg_mr(w->pd, data, sizeof data, kAllAccess)));
-    a = make_qp(w, IBV_QPT_RC, cq, cq, nullptr);
-    b = make_qp(w, IBV_QPT_RC, cq, cq, nullptr);
-    connect_qp(w, a, b->qp_num);
-    connect_qp(w, b, a->qp_num);
-  }
-  ~Pair() { CHECK(!ibv_destroy_qp(a) && !ibv_destroy_qp(b) && !ibv_destroy_cq(cq) && !ibv_dereg_mr(mr)); }
+struct Pair : ConnectedPair {
+  using ConnectedPair::ConnectedPair;
   void write() {
     ibv_sge sge = {reinterpret_cast<std::uintptr_t>(data), 8, mr->lkey};
     ibv_send_wr wr = {}, *bad;

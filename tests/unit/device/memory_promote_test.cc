@@ -20,7 +20,54 @@ struct Offer {
   std::uint8_t gid[16];
 };
 
-class Promotion : public World {};
+class Promotion : public World {
+ protected:
+  // Runs `owner` in a process of its own, and connects a queue pair of ours to its.
+  void start(void (*owner)(const std::string& dir, int to, int from)) {
+    ASSERT_EQ(pipe(up), 0);
+    ASSERT_EQ(pipe(down), 0);
+    b.reset();
+    child = fork();
+    if (child == 0) {
+      a.release();  // the parent's
+      owner(dir_, up[1], down[0]);
+    }
+    ASSERT_EQ(read(up[0], &offer, sizeof offer), static_cast<ssize_t>(sizeof offer));
+    c = a->cq();
+    q = a->qp(QpType::rc, c);
+    ASSERT_EQ(write(down[1], &q->context->qpn, 4), 4);
+    char ready_byte;
+    ASSERT_EQ(read(up[0], &ready_byte, 1), 1);
+    QpContext remote{};
+    remote.qpn = offer.qpn;
+    ready(*a, *q, *a, remote, 1);
+    const auto found = a->nic->find_qp(offer.qpn);
+    ASSERT_TRUE(found);
+    peer = found.peer;
+  }
+
+  int up[2], down[2];
+  pid_t child = 0;
+  Offer offer{};
+  Cq* c = nullptr;
+  Qp* q = nullptr;
+  Peer* peer = nullptr;  // the owner
+};
+
+// The owner's side of getting connected: makes its offer known, and is ready to receive from whoever answers.
+void accept(Process& p, Qp& q, const Offer& offer, int to, int from) {
+  std::uint32_t peer;
+  if (write(to, &offer, sizeof offer) != sizeof offer || read(from, &peer, sizeof peer) != sizeof peer) _exit(1);
+  p.engine->set_state(*q.context, QpState::init);
+  p.engine->set_state(*q.context, QpState::rtr, [&](QpContext& x) {
+    x.dest_qpn = peer;
+    x.path.port = 1;
+    x.path.sgid_index = 3;
+    std::memcpy(x.path.rgid, offer.gid, 16);
+    x.epsn = 1;
+  });
+  if (write(to, "r", 1) != 1) _exit(1);
+}
 
 // The owner of the memory: a process of its own that only spins, counting in a word of the same chunk.
 [[noreturn]] void owner(const std::string& dir, int to, int from) {
@@ -31,18 +78,7 @@ class Promotion : public World {};
   std::memset(memory, 0, 1 << 20);
   Offer offer{q->context->qpn, p->key(memory, 1 << 20, kAllRights), reinterpret_cast<std::uint64_t>(memory), {}};
   p->gid(offer.gid);
-  if (write(to, &offer, sizeof offer) != sizeof offer) _exit(1);
-  std::uint32_t peer;
-  if (read(from, &peer, sizeof peer) != sizeof peer) _exit(1);
-  p->engine->set_state(*q->context, QpState::init);
-  p->engine->set_state(*q->context, QpState::rtr, [&](QpContext& x) {
-    x.dest_qpn = peer;
-    x.path.port = 1;
-    x.path.sgid_index = 3;
-    std::memcpy(x.path.rgid, offer.gid, 16);
-    x.epsn = 1;
-  });
-  if (write(to, "r", 1) != 1) _exit(1);
+  accept(*p, *q, offer, to, from);
   volatile std::uint64_t* count = reinterpret_cast<std::uint64_t*>(memory + 4096 - 8);
   volatile std::uint64_t* stop = reinterpret_cast<std::uint64_t*>(memory + 4096);
   std::uint64_t mine = 0;
@@ -73,36 +109,16 @@ class Promotion : public World {};
 }
 
 TEST_F(Promotion, HotMemoryMovesUnderItsOwnersWrites) {
-  int up[2], down[2];
-  ASSERT_EQ(pipe(up), 0);
-  ASSERT_EQ(pipe(down), 0);
-  b.reset();
-  const pid_t child = fork();
-  if (child == 0) {
-    a.release();  // the parent's
-    owner(dir_, up[1], down[0]);
-  }
-  Offer offer{};
-  ASSERT_EQ(read(up[0], &offer, sizeof offer), static_cast<ssize_t>(sizeof offer));
-  Cq* c = a->cq();
-  Qp* q = a->qp(QpType::rc, c);
-  ASSERT_EQ(write(down[1], &q->context->qpn, 4), 4);
-  char ready_byte;
-  ASSERT_EQ(read(up[0], &ready_byte, 1), 1);
-  QpContext remote{};
-  remote.qpn = offer.qpn;
-  ready(*a, *q, *a, remote, 1);
-  const auto found = a->nic->find_qp(offer.qpn);
-  ASSERT_TRUE(found);
+  ASSERT_NO_FATAL_FAILURE(start(&owner));
   Memory m = a->memory(1 << 20, kAllRights, true);
-  for (int round = 0; round < 200 && !find_promoted(*found.peer->slice, offer.va + 8192).holds(offer.va + 8192); ++round) {
+  for (int round = 0; round < 200 && !find_promoted(*peer->slice, offer.va + 8192).holds(offer.va + 8192); ++round) {
     std::memset(m.p, round + 1, 65536);
     a->post(*q, {.opcode = WqeOpcode::rdma_write, .sges = {{m.p, 65536, m.key}}, .raddr = offer.va + 8192, .rkey = offer.key});
     ASSERT_EQ(a->wait(*c).opcode, CqeOpcode::req);
     if (round > 8) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  EXPECT_GT(found.peer->slice->header.promoted_count.load(), 0u);
-  EXPECT_TRUE(find_promoted(*found.peer->slice, offer.va + 8192).holds(offer.va + 8192));
+  EXPECT_GT(peer->slice->header.promoted_count.load(), 0u);
+  EXPECT_TRUE(find_promoted(*peer->slice, offer.va + 8192).holds(offer.va + 8192));
   // Reads and writes agree across the border of what was promoted.
   for (std::size_t i = 0; i < 1 << 19; ++i) m.p[i] = static_cast<std::byte>(i * 31);
   a->post(*q, {.opcode = WqeOpcode::rdma_write, .sges = {{m.p, 1 << 19, m.key}}, .raddr = offer.va + 12288, .rkey = offer.key});
@@ -118,7 +134,7 @@ TEST_F(Promotion, HotMemoryMovesUnderItsOwnersWrites) {
   std::uint8_t answer = 0;
   ASSERT_EQ(read(up[0], &answer, 1), 1);
   EXPECT_EQ(answer, 1);
-  for (int round = 0; round < 200 && !find_promoted(*found.peer->slice, offer.va + 8192).holds(offer.va + 8192); ++round) {
+  for (int round = 0; round < 200 && !find_promoted(*peer->slice, offer.va + 8192).holds(offer.va + 8192); ++round) {
     a->post(*q, {.opcode = WqeOpcode::rdma_write, .sges = {{m.p, 65536, m.key}}, .raddr = offer.va + 8192, .rkey = offer.key});
     ASSERT_EQ(a->wait(*c).opcode, CqeOpcode::req);
     if (round > 8) std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -143,18 +159,9 @@ TEST_F(Promotion, HotMemoryMovesUnderItsOwnersWrites) {
   Offer offer{q->context->qpn, p->key(memory, 8192, kAllRights), reinterpret_cast<std::uint64_t>(memory), {}};
   p->gid(offer.gid);
   munmap(memory + 4096, 4096);
-  std::uint32_t peer;
-  if (write(to, &offer, sizeof offer) != sizeof offer || read(from, &peer, sizeof peer) != sizeof peer) _exit(1);
-  p->engine->set_state(*q->context, QpState::init);
-  p->engine->set_state(*q->context, QpState::rtr, [&](QpContext& x) {
-    x.dest_qpn = peer;
-    x.path.port = 1;
-    x.path.sgid_index = 3;
-    std::memcpy(x.path.rgid, offer.gid, 16);
-    x.epsn = 1;
-  });
-  char word = 'r';
-  if (write(to, &word, 1) != 1 || read(from, &word, 1) != 1) _exit(1);
+  accept(*p, *q, offer, to, from);
+  char word;
+  if (read(from, &word, 1) != 1) _exit(1);
   void* page = mmap(memory + 4096, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
   if (page == MAP_FAILED || write(to, &word, 1) != 1) _exit(1);
   pause();
@@ -164,29 +171,9 @@ TEST_F(Promotion, HotMemoryMovesUnderItsOwnersWrites) {
 // While pages are being moved they may be missing for a moment, longer where the machine halts the owner just then. The
 // requester asks again, as it would a host that does not answer; it must not report a fault of the memory.
 TEST_F(Promotion, WhatIsMissingWhilePagesMoveIsAskedForAgain) {
-  int up[2], down[2];
-  ASSERT_EQ(pipe(up), 0);
-  ASSERT_EQ(pipe(down), 0);
-  b.reset();
-  const pid_t child = fork();
-  if (child == 0) {
-    a.release();  // the parent's
-    owner_of_a_hole(dir_, up[1], down[0]);
-  }
-  Offer offer{};
-  ASSERT_EQ(read(up[0], &offer, sizeof offer), static_cast<ssize_t>(sizeof offer));
-  Cq* c = a->cq();
-  Qp* q = a->qp(QpType::rc, c);
-  ASSERT_EQ(write(down[1], &q->context->qpn, 4), 4);
-  char word;
-  ASSERT_EQ(read(up[0], &word, 1), 1);
-  QpContext remote{};
-  remote.qpn = offer.qpn;
-  ready(*a, *q, *a, remote, 1);
+  ASSERT_NO_FATAL_FAILURE(start(&owner_of_a_hole));
   q->context->retry_count = 7;
-  const auto found = a->nic->find_qp(offer.qpn);
-  ASSERT_TRUE(found);
-  auto& promoting = found.peer->slice->header.promoting;
+  auto& promoting = peer->slice->header.promoting;
   promoting.fetch_add(1);
   std::thread mover([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(700));  // longer than a copy waits
