@@ -2,6 +2,8 @@
 
 #include <net/if.h>
 
+#include "uverbs/interface.h"
+
 namespace verbena::preload {
 
 std::string tidy(const char* path) {
@@ -32,7 +34,9 @@ bool is_rdma_path(std::string_view path) {
 }
 
 bool is_interface_name(std::string_view name) {
-  return name.size() < IF_NAMESIZE && name.starts_with("enp200s") && name.ends_with("np0");
+  constexpr std::string_view kName = uverbs::kInterfaceName;
+  constexpr std::size_t kNumber = kName.find("%u");
+  return name.size() < IF_NAMESIZE && name.starts_with(kName.substr(0, kNumber)) && name.ends_with(kName.substr(kNumber + 2));
 }
 
 bool is_interface_path(std::string_view path) {
