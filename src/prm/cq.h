@@ -102,8 +102,7 @@ struct ModifyCqSelect {
   static constexpr std::uint32_t max_count = 1u << 1;
   static constexpr std::uint32_t overrun_ignore = 1u << 2;
   static constexpr std::uint32_t eqn = 1u << 3;
-  static constexpr std::uint32_t cqe_comp_en = 1u << 4;
-  static constexpr std::uint32_t period_mode = 1u << 5;
+  static constexpr std::uint32_t period_mode = 1u << 4;
 };
 // op_mod of MODIFY_CQ, and the field select of a resize.
 enum class ModifyCqOpMod : std::uint16_t { modify = 0, resize = 1 };

@@ -34,6 +34,14 @@ Outcome check_context(const State& state, const prm::ConstView<Cqc>& cqc) {
   return check_size(state, cqc);
 }
 
+// What makes a CQ more than a ring whose every entry is told of. Either of the two being 0, nothing is moderated.
+std::uint8_t features_of(const prm::ConstView<Cqc>& cqc) {
+  if (cqc.get<Cqc::cq_period>() == 0 || cqc.get<Cqc::cq_max_count>() == 0) return 0;
+  return static_cast<std::uint8_t>(
+      kCqModerated | (cqc.get<Cqc::cq_period_mode>() == prm::CqPeriodMode::from_cqe ? kCqPeriodFromCqe : 0) |
+      (cqc.get<Cqc::scqe_break_moderation_en>() ? kCqSolicitedBreaks : 0));
+}
+
 // The EQ that the context names, if this uid may use it.
 Maybe<EqRecord*> named_eq(State& state, std::uint32_t eqn, std::uint16_t uid) {
   EqRecord* eq = state.eqs.find(eqn);
@@ -84,6 +92,7 @@ Outcome create_cq(State& state, const Call<prm::CreateCqIn, prm::CreateCqOut>& c
   cq->uid = call.uid;
   cq->period_us = static_cast<std::uint16_t>(cqc.get<Cqc::cq_period>());
   cq->max_count = static_cast<std::uint16_t>(cqc.get<Cqc::cq_max_count>());
+  cq->features = features_of(cqc);
   CqRecord& record = state.cqs.create(cq->cqn, call.uid);
   std::memcpy(record.context.data(), cqc.data(), Cqc::size);
   record.backing = *backing;
@@ -124,12 +133,11 @@ Outcome query_cq(State& state, const Call<prm::QueryCqIn, prm::QueryCqOut>& call
 
 Outcome modify_fields(State& state, const Call<prm::ModifyCqIn, prm::ModifyCqOut>& call, const Named& named) {
   using Select = prm::ModifyCqSelect;
-  constexpr std::uint32_t kKnown = Select::period | Select::max_count | Select::overrun_ignore | Select::eqn |
-                                   Select::cqe_comp_en | Select::period_mode;
+  constexpr std::uint32_t kKnown =
+      Select::period | Select::max_count | Select::overrun_ignore | Select::eqn | Select::period_mode;
   const auto select = call.in.get<prm::ModifyCqIn::modify_field_select_resize_field_select>();
   if (select & ~kKnown) return refuse(Syndrome::cq_modify_select);
   const auto cqc = call.in.sub<prm::ModifyCqIn::cq_context>();
-  if ((select & Select::cqe_comp_en) && cqc.get<Cqc::cqe_comp_en>()) return refuse(Syndrome::cq_compression);
   if ((select & Select::period_mode) && static_cast<unsigned>(cqc.get<Cqc::cq_period_mode>()) > 1)
     return refuse(Syndrome::cq_period_mode);
   EqRecord* eq = nullptr;
@@ -139,26 +147,27 @@ Outcome modify_fields(State& state, const Call<prm::ModifyCqIn, prm::ModifyCqOut
     eq = *found;
   }
   auto stored = named.record->context.view();
-  SharedGuard guard(named.context->lock, state.nic.me());
-  if (select & Select::period) {
-    stored.set<Cqc::cq_period>(cqc.get<Cqc::cq_period>());
-    named.context->period_us = static_cast<std::uint16_t>(cqc.get<Cqc::cq_period>());
+  CqContext& cq = *named.context;
+  {
+    SharedGuard guard(cq.lock, state.nic.me());
+    if (select & Select::period) stored.set<Cqc::cq_period>(cqc.get<Cqc::cq_period>());
+    if (select & Select::max_count) stored.set<Cqc::cq_max_count>(cqc.get<Cqc::cq_max_count>());
+    if (select & Select::period_mode) stored.set<Cqc::cq_period_mode>(cqc.get<Cqc::cq_period_mode>());
+    cq.period_us = static_cast<std::uint16_t>(stored.get<Cqc::cq_period>());
+    cq.max_count = static_cast<std::uint16_t>(stored.get<Cqc::cq_max_count>());
+    cq.features = features_of(std::as_const(named.record->context).view());
+    if (select & Select::overrun_ignore) {
+      stored.set<Cqc::oi>(cqc.get<Cqc::oi>());
+      cq.overrun_ignore = cqc.get<Cqc::oi>();
+    }
+    if (eq) {
+      if (EqRecord* old = state.eqs.find(cq.eq)) --old->uses;
+      ++eq->uses;
+      cq.eq = cqc.get<Cqc::c_eqn_or_apu_element>();
+      stored.set<Cqc::c_eqn_or_apu_element>(cq.eq);
+    }
   }
-  if (select & Select::max_count) {
-    stored.set<Cqc::cq_max_count>(cqc.get<Cqc::cq_max_count>());
-    named.context->max_count = static_cast<std::uint16_t>(cqc.get<Cqc::cq_max_count>());
-  }
-  if (select & Select::overrun_ignore) {
-    stored.set<Cqc::oi>(cqc.get<Cqc::oi>());
-    named.context->overrun_ignore = cqc.get<Cqc::oi>();
-  }
-  if (select & Select::period_mode) stored.set<Cqc::cq_period_mode>(cqc.get<Cqc::cq_period_mode>());
-  if (eq) {
-    if (EqRecord* old = state.eqs.find(named.context->eq)) --old->uses;
-    ++eq->uses;
-    named.context->eq = cqc.get<Cqc::c_eqn_or_apu_element>();
-    stored.set<Cqc::c_eqn_or_apu_element>(named.context->eq);
-  }
+  if (select & (Select::period | Select::max_count | Select::period_mode)) state.engine.moderate(cq);
   return {};
 }
 

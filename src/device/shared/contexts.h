@@ -235,18 +235,28 @@ struct alignas(64) CqContext {
   Ring ring;                     // log_stride 6 or 7
   std::uint64_t dbrec_va;        // [0] consumer index, [1] arm word
   std::uint16_t uid;
-  std::uint16_t period_us;       // moderation
+  std::uint16_t period_us;       // kCqModerated
   std::uint16_t max_count;
-  std::uint16_t pad;
+  std::uint8_t features;         // kCq* bits; none: an entry is written and, if the CQ is armed, told of at once
+  std::uint8_t pad;
   alignas(64) SharedLock lock;
   std::uint32_t pi;              // producer index (free-running)
   std::atomic<std::uint32_t> arm;   // kCqArmed, or 0 once the event has fired
   std::uint32_t last_solicited_pi;  // pi after the newest solicited (or error) CQE
   std::uint32_t ci_seen;         // consumer index last read from the doorbell record
   std::uint32_t last_notified_pi;  // pi when the last event was raised
+  std::uint32_t due_asked;         // the owner's timer knows that an event is due, or will hear of it
+  std::uint64_t last_event_ns;     // when that was
+  std::uint64_t last_cqe_ns;       // kCqModerated: when the newest CQE was written
+  std::uint64_t event_due_ns;      // the CQ is armed and its event waits for more CQEs, until then; 0: it does not
 };
 inline constexpr std::uint32_t kCqArmed = 1;           // the next CQE raises an event
 inline constexpr std::uint32_t kCqArmedSolicited = 2;  // the next solicited or error CQE does
+
+// features
+inline constexpr std::uint8_t kCqModerated = 1;        // max_count CQEs or period_us make an event
+inline constexpr std::uint8_t kCqPeriodFromCqe = 2;    // the period begins anew with each CQE, not with the last event
+inline constexpr std::uint8_t kCqSolicitedBreaks = 4;  // a solicited CQE is told of at once
 
 struct alignas(64) SrqContext {
   std::atomic<std::uint32_t> generation;

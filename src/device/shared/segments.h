@@ -16,7 +16,7 @@
 namespace verbena::device {
 
 inline constexpr std::uint32_t kSharedMagic = 0x56524241;  // "VRBA"
-inline constexpr std::uint32_t kSharedAbi = 8;
+inline constexpr std::uint32_t kSharedAbi = 9;
 
 inline constexpr unsigned kMaxSlots = 1024;         // processes attached to one NIC at once
 inline constexpr unsigned kLogBlock = 6;            // QPNs and mkey indices are handed out in blocks of 64
@@ -242,6 +242,8 @@ struct SliceHeader {
   std::atomic<std::uint64_t> promoted_count;
   // QPs that a peer's delivery left something to do for (a bit per QP context, and a bit per word of those).
   alignas(64) std::atomic<std::uint64_t> attention_summary[kMaxQps / 64 / 64];
+  // The same of CQs: one owes an event later.
+  alignas(64) std::atomic<std::uint64_t> cq_attention_summary[kMaxCqs / 64 / 64];
   Errand errands[kErrands];
   std::atomic<std::uint32_t> track_top;  // records at or above this were never used
 };
@@ -252,11 +254,13 @@ inline constexpr std::uint32_t kPendingError = 8;      // a QP is in the error s
 inline constexpr std::uint32_t kPendingIrq = 16;       // a peer raised an interrupt
 inline constexpr std::uint32_t kPendingPromote = 32;   // promote_wish has entries (for the helper thread)
 inline constexpr std::uint32_t kPendingErrand = 64;    // a peer asks for a copy
+inline constexpr std::uint32_t kPendingCq = 128;       // attention bits of CQs are set
 
 struct Slice {
   SliceHeader header;
   EqContext eqs[kMaxEqs];
   alignas(4096) std::atomic<std::uint64_t> attention[kMaxQps / 64];
+  alignas(4096) std::atomic<std::uint64_t> cq_attention[kMaxCqs / 64];
   alignas(4096) PromotedChunk promoted[kPromotedSlots];
   alignas(4096) std::byte errand_data[kErrands][kErrandBytes];
   alignas(4096) ShaperClock shapers[kShapers];

@@ -106,21 +106,31 @@ void Completer::overrun(CqContext& cq) {
   event(prm::EventType::cq_error, 0, cq.cqn);
 }
 
-bool Completer::post(std::uint32_t cq_index, CqeBuffer& cqe, bool solicited) {
-  if (cq_index >= kMaxCqs) return true;
-  CqContext& cq = owner_.slice->cqs[cq_index];
-  const auto opcode = cqe.view().get<prm::Cqe64::opcode>();
-  // An error entry has its syndromes where others have the timestamp.
-  if (opcode != prm::CqeOpcode::req_err && opcode != prm::CqeOpcode::resp_err)
-    cqe.view().set<prm::Cqe64::timestamp>(device_clock());
-  SharedGuard guard(cq.lock, me_);
-  if (!Nic::in_use(cq) || cq.ring.log_entries > kMaxLogEntries || (cq.cqe_bytes_log != 6 && cq.cqe_bytes_log != 7))
-    return true;
+// The next entry; false: lost.
+bool Completer::append(CqContext& cq, CqeBuffer& cqe) {
   if (cq.status == kCqOverflow || (!has_room(cq) && !cq.overrun_ignore) || !place(cq, cqe)) [[unlikely]] {
     overrun(cq);
     return false;
   }
   ++cq.pi;
+  return true;
+}
+
+bool Completer::post(std::uint32_t cq_index, CqeBuffer& cqe, bool solicited) {
+  if (cq_index >= kMaxCqs) return true;
+  CqContext& cq = owner_.slice->cqs[cq_index];
+  const auto opcode = cqe.view().get<prm::Cqe64::opcode>();
+  cqe.time = device_clock();
+  // An error entry has its syndromes where others have the timestamp.
+  if (opcode != prm::CqeOpcode::req_err && opcode != prm::CqeOpcode::resp_err)
+    cqe.view().set<prm::Cqe64::timestamp>(cqe.time);
+  SharedGuard guard(cq.lock, me_);
+  if (!Nic::in_use(cq) || cq.ring.log_entries > kMaxLogEntries || (cq.cqe_bytes_log != 6 && cq.cqe_bytes_log != 7))
+    return true;
+  if (cq.features != 0) [[unlikely]]
+    return post_special(cq, cqe, solicited);
+  if (!append(cq, cqe)) [[unlikely]]
+    return false;
   if (solicited) cq.last_solicited_pi = cq.pi;
   const std::uint32_t arm = cq.arm.load(std::memory_order_relaxed);
   if (arm == kCqArmed || (arm == kCqArmedSolicited && solicited)) [[unlikely]]
@@ -138,16 +148,20 @@ void Completer::arm(CqContext& cq) {
   // Entries the consumer had not seen when it armed, among those that count, raise the event at once; but one event
   // is enough for an entry (cqc.last_notified_index): a consumer that arms before it polls is not told twice.
   const auto newer = [](std::uint32_t a, std::uint32_t b) { return ((a - b - 1) & 0xffffff) < 0x7fffff; };
-  const std::uint32_t newest = only_solicited ? cq.last_solicited_pi : cq.pi;
-  if (newer(newest, ci) && newer(newest, cq.last_notified_pi)) return fire(cq);
+  const auto untold = [&](std::uint32_t newest) { return newer(newest, ci) && newer(newest, cq.last_notified_pi); };
+  const bool there = untold(only_solicited ? cq.last_solicited_pi : cq.pi);
+  if (there && cq.features == 0) return fire(cq);
   // Who waits for the next entry keeps waiting for it (IBTA C11-31).
-  if (only_solicited && cq.arm.load(std::memory_order_relaxed) == kCqArmed) return;
-  cq.arm.store(only_solicited ? kCqArmedSolicited : kCqArmed, std::memory_order_relaxed);
+  if (!only_solicited || cq.arm.load(std::memory_order_relaxed) != kCqArmed)
+    cq.arm.store(only_solicited ? kCqArmedSolicited : kCqArmed, std::memory_order_relaxed);
+  if (there) owe(cq, untold(cq.last_solicited_pi));
 }
 
 void Completer::fire(CqContext& cq) {
   cq.arm.store(0, std::memory_order_relaxed);
   cq.last_notified_pi = cq.pi;
+  cq.last_event_ns = device_clock();
+  cq.event_due_ns = 0;
   if (cq.eq >= kMaxEqs) return;
   EqContext& eq = owner_.slice->eqs[cq.eq];
   alignas(8) std::byte eqe[64]{};

@@ -35,6 +35,7 @@ void wake_own_helper(Peer& self);
 struct CqeBuffer {
   alignas(64) std::byte bytes[64]{};
   const std::byte* inline_data = nullptr;  // with CqeFormat::inline_64: 64 bytes
+  std::uint64_t time = 0;                  // when it was posted
   prm::View<prm::Cqe64> view() { return prm::View<prm::Cqe64>(bytes); }
   prm::View<prm::ErrCqe> error() { return prm::View<prm::ErrCqe>(bytes); }
 };
@@ -48,15 +49,24 @@ class Completer {
   bool post(std::uint32_t cq_index, CqeBuffer& cqe, bool solicited);
   // Arms the CQ as its doorbell record says, or fires at once.
   void arm(CqContext& cq);
+  // moderation.cc, for the CQ's owner. Its moderation has changed.
+  void moderate(CqContext& cq);
+  // Somebody asked for attention, or the time has come: raises the event that is due. When to look again (device_clock);
+  // 0: no need to.
+  std::uint64_t serve(CqContext& cq);
   // An event about a QP, CQ or SRQ (the type says which), or a port (number: the port).
   void event(prm::EventType type, std::uint8_t sub_type, std::uint32_t number);
   std::uint8_t cqe_log(std::uint32_t cq_index) const;
 
  private:
+  bool append(CqContext& cq, CqeBuffer& cqe);
   bool place(CqContext& cq, CqeBuffer& cqe);
   bool has_room(CqContext& cq);
   void overrun(CqContext& cq);
   void fire(CqContext& cq);
+  bool post_special(CqContext& cq, CqeBuffer& cqe, bool solicited);
+  void announce(CqContext& cq, bool solicited);
+  void owe(CqContext& cq, bool solicited);
   void write_eqe(EqContext& eq, std::byte (&eqe)[64]);
 
   Peer& owner_;

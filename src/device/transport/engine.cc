@@ -69,6 +69,14 @@ void Engine::arm_cq(CqContext& cq) {
   impl_->settle();
 }
 
+void Engine::moderate(CqContext& cq) {
+  {
+    Deferred deferred(&impl_->nic().self());
+    Completer(impl_->nic().self(), impl_->me(), deferred).moderate(cq);
+  }
+  impl_->settle();
+}
+
 void Engine::eq_doorbell(EqContext& eq, std::uint32_t ci, bool arm) {
   {
     SharedGuard guard(eq.lock, impl_->me());
@@ -268,15 +276,16 @@ void Engine::Impl::fail(QpContext& qp, Deferred& deferred) {
 
 void Engine::Impl::settle() {
   const std::uint32_t bits = slice().header.pending.load(std::memory_order_acquire);
-  if ((bits & (kPendingAttention | kPendingIrq)) == 0) [[likely]]
+  if ((bits & (kPendingAttention | kPendingIrq | kPendingCq)) == 0) [[likely]]
     return;
   if ((bits & kPendingAttention) != 0) attend();
+  if ((bits & kPendingCq) != 0) attend_cqs();
   if ((slice().header.pending.load() & kPendingIrq) != 0) dispatch_interrupts();
 }
 
 void Engine::Impl::attend() {
   clear_pending(kPendingAttention);
-  take_attention(slice(), [this](std::uint32_t index) {
+  take_attention(qp_attention(slice()), [this](std::uint32_t index) {
     QpContext& qp = slice().qps[index];
     if (!Nic::in_use(qp)) return;
     {

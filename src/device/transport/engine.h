@@ -29,6 +29,8 @@ class Engine {
   void ring_sq(QpContext& qp);
   // The CQ's arm record was written: raises the event now if a newer CQE is there, else with the next one.
   void arm_cq(CqContext& cq);
+  // The CQ's moderation has changed: what it owes is reckoned anew.
+  void moderate(CqContext& cq);
   void eq_doorbell(EqContext& eq, std::uint32_t ci, bool arm);
   const std::uint32_t* pending() const;
   void step();

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <queue>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "device/memory/errand.h"
@@ -71,7 +72,7 @@ class Engine::Impl {
   ~Impl();
 
   Nic& nic() { return nic_; }
-  Slice& slice() { return nic_.slice(); }
+  Slice& slice() const { return nic_.slice(); }
   std::uint32_t me() const { return nic_.me(); }
   QpLocal& local(const QpContext& qp) { return locals_[nic_.index_of(qp)]; }
 
@@ -86,6 +87,7 @@ class Engine::Impl {
 
   void step();  // by the program
   void work();  // the same by the helper
+  std::size_t cq_timer_count();
   void start_helper();
   void stop_helper();
   void abandon();
@@ -120,6 +122,11 @@ class Engine::Impl {
   friend class Requester;
   void queue_work(QpContext& qp);
   void attend();
+  // cq_events.cc
+  void attend_cqs();
+  void run_cq_timers();
+  void look_at_cq(std::uint32_t index);
+  bool owes_event() const;
   void run_timers();
   void look_at_receivers();
   void serve_turns();
@@ -155,6 +162,9 @@ class Engine::Impl {
   std::vector<std::unique_ptr<Way>> ways_;  // what QpLocal::way points to; a QP of the same index uses it again
   std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers_;
   std::atomic<std::uint64_t> next_deadline_{~0ull};
+  std::priority_queue<Timer, std::vector<Timer>, std::greater<>> cq_timers_;  // of CQs that owe events
+  std::unordered_map<std::uint32_t, std::uint64_t> cq_looks_;  // the one of them that counts, by the CQ's index
+  std::atomic<std::uint64_t> next_event_{~0ull};
   std::uint64_t turns_at_ = ~0ull;  // earliest of timers_ that is for turns
   static constexpr std::uint32_t kTurns = ~0u;  // in place of a QP's index
   std::deque<std::uint32_t> work_;

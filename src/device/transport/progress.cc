@@ -122,7 +122,7 @@ void Engine::Impl::run_timers() {
       timers_.pop();
     }
     next_deadline_.store(timers_.empty() ? kNever : timers_.top().at);
-    if (timers_.empty()) clear_pending(kPendingTimer);
+    if (timers_.empty() && cq_timers_.empty()) clear_pending(kPendingTimer);
   }
   for (const Timer& t : due) {
     if (t.index == kTurns) {
@@ -231,11 +231,15 @@ void Engine::Impl::step() {
 
 void Engine::Impl::work() {
   std::uint32_t bits = slice().header.pending.load(std::memory_order_acquire) & ~kPendingPromote;
-  if (next_deadline_.load(std::memory_order_relaxed) != kNever) bits |= kPendingTimer;  // whoever cleared it
+  if (next_deadline_.load(std::memory_order_relaxed) != kNever || next_event_.load(std::memory_order_relaxed) != kNever)
+    bits |= kPendingTimer;  // whoever cleared it
   if (bits == 0) return;
   if ((bits & kPendingErrand) != 0) errands.serve();
   if (!stepping_.test_and_set(std::memory_order_acquire)) {
-    if ((bits & kPendingTimer) != 0) run_timers();
+    if ((bits & kPendingTimer) != 0) {
+      run_timers();
+      run_cq_timers();
+    }
     if (rnr_count_.load(std::memory_order_relaxed) != 0) look_at_receivers();
     if ((bits & kPendingWork) != 0) run_work();
     if ((bits & kPendingError) != 0) check_failed();
@@ -260,7 +264,13 @@ void Engine::Impl::helper() {
       promoter.serve();
     }
     if (errands.asked()) errands.serve();
-    if (!polled) work();
+    if (!polled) {
+      work();
+    } else if (owes_event()) {
+      // Who polled and then waits for an event is not to wait longer for having polled.
+      run_cq_timers();
+      settle();
+    }
     h.helper_sleeps.store(1, std::memory_order_seq_cst);
     const std::uint32_t bits = h.pending.load(std::memory_order_seq_cst);
     std::uint64_t pause = kNever;
@@ -278,6 +288,10 @@ void Engine::Impl::helper() {
     // (a promotion asked for meanwhile has bumped `wake`, so the wait below returns at once)
     // Somebody polls: two threads on the same queues only get into each other's way.
     if (pause != kNever && polled) pause = std::max(pause, kPollerPauseNs);
+    if (const std::uint64_t at = next_event_.load(); at != kNever) {
+      const std::uint64_t now = device_clock();
+      pause = std::min(pause, at <= now ? 0 : at - now);
+    }
     if (pause != 0 && !stop_.load()) {
       timespec t{static_cast<time_t>(pause / 1'000'000'000), static_cast<long>(pause % 1'000'000'000)};
       syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&h.wake), FUTEX_WAIT, ticket, pause == kNever ? nullptr : &t,

@@ -538,7 +538,7 @@ void Responder::to_error() {
   flush();
   // The send queue is its owner's to flush.
   qp_.sq_flags.fetch_or(kSqFlushPending);
-  set_attention(owner_, static_cast<std::uint32_t>(&qp_ - owner_.slice->qps));
+  set_attention(*owner_.slice, qp_attention(*owner_.slice), static_cast<std::uint32_t>(&qp_ - owner_.slice->qps));
   deferred_.wake(owner_);
 }
 

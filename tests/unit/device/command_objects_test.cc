@@ -101,10 +101,22 @@ TEST_F(ObjectCommandTest, CompletionQueueModeration) {
   modify.in.sub<prm::ModifyCqIn::cq_context>().set<prm::Cqc::cq_period>(9).set<prm::Cqc::cq_max_count>(17);
   ASSERT_EQ(modify.run(*device_), Status::ok);
   EXPECT_EQ(live_cq(cqn_).period_us, 9);
+  EXPECT_EQ(live_cq(cqn_).features, kCqModerated);
   Request<prm::QueryCqIn, prm::QueryCqOut> query(Opcode::query_cq);
   query.in.set<prm::QueryCqIn::cqn>(cqn_);
   ASSERT_EQ(query.run(*device_), Status::ok);
   EXPECT_EQ(query.out.sub<prm::QueryCqOut::cq_context>().get<prm::Cqc::cq_max_count>(), 17u);
+  modify.in.set<prm::ModifyCqIn::modify_field_select_resize_field_select>(Select::period_mode);
+  modify.in.sub<prm::ModifyCqIn::cq_context>().set<prm::Cqc::cq_period_mode>(prm::CqPeriodMode::from_cqe);
+  ASSERT_EQ(modify.run(*device_), Status::ok);
+  EXPECT_EQ(live_cq(cqn_).features, kCqModerated | kCqPeriodFromCqe);
+  EXPECT_EQ(live_cq(cqn_).max_count, 17) << "what is not selected stays";
+  ASSERT_EQ(query.run(*device_), Status::ok);
+  EXPECT_EQ(query.out.sub<prm::QueryCqOut::cq_context>().get<prm::Cqc::cq_period_mode>(), prm::CqPeriodMode::from_cqe);
+  modify.in.set<prm::ModifyCqIn::modify_field_select_resize_field_select>(Select::max_count);
+  modify.in.sub<prm::ModifyCqIn::cq_context>().set<prm::Cqc::cq_max_count>(0);
+  ASSERT_EQ(modify.run(*device_), Status::ok);
+  EXPECT_EQ(live_cq(cqn_).features, 0) << "a count of 0 ends it";
 }
 
 TEST_F(ObjectCommandTest, CompletionQueueResize) {

@@ -288,7 +288,6 @@ void RefusalTest::completion_queues() {
   using Resize = prm::ResizeCqSelect;
   refused(Syndrome::cq_op_mod, modify(2, 0));
   refused(Syndrome::cq_modify_select, modify(0, 1u << 31));
-  refused(Syndrome::cq_compression, modify(0, Select::cqe_comp_en).set("cqe_comp_en", 1));
   refused(Syndrome::cq_period_mode, modify(0, Select::period_mode).set("cq_period_mode", 2));
   refused(Syndrome::cq_eqn, modify(0, Select::eqn).set("c_eqn_or_apu_element", 200));
   refused(Syndrome::cq_resize_select, modify(1, 0));
