@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "support/at_fork.h"
+#include "support/own_calls.h"
 
 namespace verbena::nic {
 namespace {
@@ -80,6 +81,7 @@ void Watcher::loop() {
 }
 
 void* Watcher::run(void* self) {
+  const OwnCalls own;
   static_cast<Watcher*>(self)->loop();
   return nullptr;
 }

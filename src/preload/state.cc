@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
@@ -39,31 +38,6 @@ const uverbs::Backend* load_backend() {
   return entry == nullptr ? nullptr : entry(uverbs::kBackendAbi);
 }
 
-// The address range of the library that `symbol` lies in.
-void find_range(const void* symbol, State* state) {
-  struct Search {
-    std::uintptr_t symbol, begin, end;
-  } search{reinterpret_cast<std::uintptr_t>(symbol), 0, 0};
-  dl_iterate_phdr(
-      [](dl_phdr_info* library, std::size_t, void* argument) {
-        auto& wanted = *static_cast<Search*>(argument);
-        std::uintptr_t begin = UINTPTR_MAX, end = 0;
-        for (unsigned i = 0; i < library->dlpi_phnum; ++i) {
-          const auto& segment = library->dlpi_phdr[i];
-          if (segment.p_type != PT_LOAD) continue;
-          begin = std::min<std::uintptr_t>(begin, library->dlpi_addr + segment.p_vaddr);
-          end = std::max<std::uintptr_t>(end, library->dlpi_addr + segment.p_vaddr + segment.p_memsz);
-        }
-        if (wanted.symbol < begin || wanted.symbol >= end) return 0;
-        wanted.begin = begin;
-        wanted.end = end;
-        return 1;
-      },
-      &search);
-  state->begin = search.begin;
-  state->end = search.end;
-}
-
 std::string environment(const char* name, const std::string& otherwise) {
   const char* value = getenv(name);
   return value && *value ? value : otherwise;
@@ -77,10 +51,8 @@ const State* make() {
   State* made = nullptr;  // lives as long as the process
   if (const uverbs::Backend* backend = load_backend()) {
     const std::string run_dir = environment("VERBENA_RUN_DIR", "/dev/shm/verbena-" + std::to_string(geteuid()));
-    if (auto tree = Tree::build(*backend, run_dir, environment("VERBENA_HOST", "localhost"))) {
+    if (auto tree = Tree::build(*backend, run_dir, environment("VERBENA_HOST", "localhost")))
       made = new State{backend, std::move(*tree)};
-      find_range(reinterpret_cast<const void*>(backend->ioctl), made);
-    }
   }
   if (made) {
     owner.store(static_cast<pid_t>(syscall(SYS_getpid)), std::memory_order_relaxed);

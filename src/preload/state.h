@@ -19,12 +19,6 @@ namespace verbena::preload {
 struct State {
   const uverbs::Backend* backend;
   Tree tree;
-  std::uintptr_t begin = 0, end = 0;  // where the device's library lies: its own threads call libc too
-
-  bool is_device_code(const void* address) const {
-    const auto at = reinterpret_cast<std::uintptr_t>(address);
-    return at >= begin && at < end;
-  }
 };
 
 // Null until wake() succeeded. Interposers that are not about paths test this and nothing else.
@@ -33,7 +27,8 @@ inline std::atomic<const State*> awake{nullptr};
 // The program has locked what it will map, before there was a device.
 inline std::atomic<bool> locks_future{false};
 
-// Set while this thread runs code of ours or of the device: its own calls go straight through.
+// Set while this thread runs code of ours or of the device: its own calls go straight through. Threads and fork handlers
+// of the device's own set it by support/own_calls.h.
 extern thread_local bool inside __attribute__((tls_model("initial-exec")));
 
 class Inside {

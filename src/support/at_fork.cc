@@ -6,6 +6,8 @@
 #include <atomic>
 #include <mutex>
 
+#include "support/own_calls.h"
+
 namespace verbena {
 namespace {
 
@@ -20,6 +22,7 @@ std::mutex fork_lock;
 std::array<Rank, static_cast<std::size_t>(ForkRank::count)> ranks;
 
 void before() {
+  const OwnCalls own;
   fork_lock.lock();
   for (auto& rank : ranks) {
     rank.ran = rank.state.load(std::memory_order_acquire) == 2;
@@ -28,6 +31,7 @@ void before() {
 }
 
 void after(void (*ForkHandlers::*handler)()) {
+  const OwnCalls own;
   for (auto& rank : ranks)
     if (rank.ran) (rank.handlers.*handler)();
   fork_lock.unlock();

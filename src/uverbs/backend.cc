@@ -42,12 +42,16 @@ Choice embedded() {
   return {backend, 0};
 }
 
-// What comes to a virtual node (src/preload) is recorded there.
-Choice real_kernel() {
-  if (void* library = dlopen("libverbena-preload.so", RTLD_NOW | RTLD_NOLOAD)) {
-    dlclose(library);
-    return {&kernel_backend(), 0};
-  }
+// Whether the process has a virtual node (src/preload).
+bool has_virtual_node() {
+  void* library = dlopen("libverbena-preload.so", RTLD_NOW | RTLD_NOLOAD);
+  if (library) dlclose(library);
+  return library != nullptr;
+}
+
+// What comes to a virtual node is recorded there.
+Choice real_kernel(bool virtual_node) {
+  if (virtual_node) return {&kernel_backend(), 0};
   return {&recorded(kernel_backend(), kTrustedMemory), 0};
 }
 
@@ -64,11 +68,13 @@ bool kernel_has_mlx5() {
 }
 
 Choice choose() {
+  // The emulated NIC is once in a process. Where there is a node it lies behind that, whichever way we were found.
+  const bool virtual_node = has_virtual_node();
   const char* mode = std::getenv("VERBENA_MODE");
-  if (mode && std::strcmp(mode, "kernel") == 0) return real_kernel();
-  if (mode && std::strcmp(mode, "embedded") == 0) return embedded();
+  if (mode && std::strcmp(mode, "kernel") == 0) return real_kernel(virtual_node);
+  if (mode && std::strcmp(mode, "embedded") == 0) return virtual_node ? real_kernel(virtual_node) : embedded();
   if (mode && *mode && std::strcmp(mode, "auto") != 0) return {nullptr, EINVAL};
-  return kernel_has_mlx5() ? real_kernel() : embedded();
+  return virtual_node || kernel_has_mlx5() ? real_kernel(virtual_node) : embedded();
 }
 
 }  // namespace

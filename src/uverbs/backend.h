@@ -96,7 +96,8 @@ struct Backend {
 const Backend& kernel_backend();
 
 // What the library uses in this process, chosen once: VERBENA_MODE=kernel|embedded, or by default the kernel
-// if the host has an mlx5 uverbs node and the embedded device if not. Null with errno if neither can be had.
+// if the host has an mlx5 uverbs node and the embedded device if not. Where there is a virtual node (src/preload), which
+// holds the embedded device itself, it is the kernel's in any case. Null with errno if neither can be had.
 const Backend* backend();
 
 }  // namespace verbena::uverbs

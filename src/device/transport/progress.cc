@@ -10,6 +10,7 @@
 
 #include "device/transport/clock.h"
 #include "device/transport/impl.h"
+#include "support/own_calls.h"
 
 namespace verbena::device {
 
@@ -313,6 +314,7 @@ void Engine::Impl::start_helper() {
   pthread_sigmask(SIG_BLOCK, &all, &old);
   try {
     helper_ = std::thread([this] {
+      const OwnCalls own;
       helper();
       helper_done_.store(true, std::memory_order_release);
     });

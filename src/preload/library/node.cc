@@ -9,15 +9,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "preload/interface.h"
 #include "preload/netlink.h"
 #include "preload/next.h"
 #include "preload/progress.h"
 #include "preload/state.h"
+#include "support/own_calls.h"
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
 using namespace verbena::preload;
+
+EXPORT bool verbena_own_calls(bool own) { return std::exchange(inside, own); }
 
 EXPORT int ioctl(int fd, unsigned long request, ...) {
   va_list arguments;
@@ -48,9 +53,9 @@ EXPORT int ioctl(int fd, unsigned long request, ...) {
 // A node is a file in memory, and most of what it shows are pages of that file. Device memory, the addresses of its
 // operations and offsets where there is nothing are not.
 template <Symbol symbol>
-static void* do_mmap(void* addr, size_t length, int prot, int flags, int fd, off_t offset, const void* caller) {
+static void* do_mmap(void* addr, size_t length, int prot, int flags, int fd, off_t offset) {
   if (fd >= 0 && (flags & MAP_TYPE) != MAP_PRIVATE) [[unlikely]]
-    if (const State* now = state(); now && !now->is_device_code(caller) && node_of(*now, fd) >= 0) {
+    if (const State* now = state(); now && node_of(*now, fd) >= 0) {
       const Undisturbed guard;
       return now->backend->mmap(addr, length, prot, flags, fd, offset);
     }
@@ -67,11 +72,11 @@ static void* do_mmap(void* addr, size_t length, int prot, int flags, int fd, off
 __asm__(".symver node_mmap, mmap@" LIBC_VERSION "\n.symver node_mmap64, mmap64@" LIBC_VERSION);
 
 EXPORT void* node_mmap(void* addr, size_t length, int prot, int flags, int fd, off_t offset) {
-  return do_mmap<"mmap">(addr, length, prot, flags, fd, offset, __builtin_return_address(0));
+  return do_mmap<"mmap">(addr, length, prot, flags, fd, offset);
 }
 
 EXPORT void* node_mmap64(void* addr, size_t length, int prot, int flags, int fd, off_t offset) {
-  return do_mmap<"mmap64">(addr, length, prot, flags, fd, offset, __builtin_return_address(0));
+  return do_mmap<"mmap64">(addr, length, prot, flags, fd, offset);
 }
 
 // A program that wants all its memory locked (DPDK's do) does not mean the device's, gigabytes of address space of which
@@ -110,8 +115,7 @@ EXPORT int close(int fd) {
   }
   // Nodes are files in memory, event descriptors pipes. In a vfork child the objects are still the parent's.
   const bool candidate = S_ISFIFO(status.st_mode) || (S_ISREG(status.st_mode) && status.st_nlink == 0);
-  if (!candidate || !is_own_process() || now->is_device_code(__builtin_return_address(0)))
-    return next<"close", int(int)>()(fd);
+  if (!candidate || !is_own_process()) return next<"close", int(int)>()(fd);
   forget_node(fd);
   const Undisturbed guard;
   return now->backend->close(fd);
