@@ -17,6 +17,7 @@
 #include "device/shared/counters.h"
 #include "device/shared/nic_file.h"
 #include "device/shared/numbers.h"
+#include "device/shared/sparse.h"
 
 namespace verbena::device {
 
@@ -61,7 +62,7 @@ Result<void> Nic::take_slot() {
   if (slice_fd_ < 0) return give_up("cannot create");
   if (ftruncate(slice_fd_, static_cast<off_t>(kSliceBytes)) != 0) return give_up("cannot size");
   if (fallocate(slice_fd_, 0, 0, offsetof(Slice, promoted)) != 0) return give_up("no memory for");
-  void* p = mmap(nullptr, kSliceBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, slice_fd_, 0);
+  void* p = map_sparse(kSliceBytes, MAP_SHARED, slice_fd_);
   if (p == MAP_FAILED) return give_up("cannot map");
   madvise(p, kSliceBytes, MADV_DONTDUMP);
   // A child must not ring its parent's doorbells. (Not MADV_DONTFORK: the hole could be taken by another library's

@@ -7,6 +7,7 @@
 
 #include "device/shared/nic.h"
 #include "device/shared/nic_file.h"
+#include "device/shared/sparse.h"
 
 namespace verbena::device {
 
@@ -58,7 +59,7 @@ Peer* NicMap::map_peer(std::uint32_t slot) {
   struct stat st {};
   void* p = MAP_FAILED;
   if (fstat(fd, &st) == 0 && static_cast<std::uint64_t>(st.st_size) == kSliceBytes)
-    p = mmap(nullptr, kSliceBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    p = map_sparse(kSliceBytes, MAP_SHARED, fd);
   close(fd);
   if (p == MAP_FAILED) return nullptr;
   madvise(p, kSliceBytes, MADV_DONTDUMP);
@@ -91,9 +92,7 @@ void NicMap::retire(Peer* peer) {
   peers_[peer->slot].store(nullptr, std::memory_order_release);
   // Other threads may still be inside it. They get private zeros: the file's memory is freed, nothing faults, and
   // the address range is never given to another slice.
-  if (peer->slice != nullptr)
-    mmap(peer->slice, kSliceBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-         0);
+  if (peer->slice != nullptr) replace_sparse(peer->slice, kSliceBytes);
 }
 
 bool NicMap::alive(Peer& peer) {

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "device/shared/sparse.h"
+
 namespace verbena::device {
 
 std::shared_ptr<Own> Own::make() {
-  void* p = mmap(nullptr, sizeof(Maps), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* p = map_sparse(sizeof(Maps), MAP_PRIVATE | MAP_ANONYMOUS, -1);
   if (p == MAP_FAILED) return nullptr;
   madvise(p, sizeof(Maps), MADV_DONTDUMP);
   return std::shared_ptr<Own>(new Own(static_cast<Maps*>(p)));

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "device/memory/guard.h"
+#include "device/shared/sparse.h"
 #include "device/transport/attention.h"
 #include "device/transport/clock.h"
 #include "device/transport/impl.h"
@@ -23,7 +24,7 @@ std::string* capture_file = nullptr;
 
 Engine::Impl::Impl(Nic& nic) : promoter(nic), errands(nic, promoter), shaping(nic.slice()), nic_(nic), pid_(getpid()) {
   ensure_guard();
-  void* p = mmap(nullptr, kLocalsBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* p = map_sparse(kLocalsBytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
   locals_ = static_cast<QpLocal*>(p);
   if (auto registry = fabric::Registry::open(nic.run_dir())) registry_ = *registry;
   std::lock_guard guard(capture_mutex);
