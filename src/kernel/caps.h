@@ -30,6 +30,9 @@ struct Caps {
   bool memic = false;
   std::uint8_t lag_ports = 1;  // ports that QPs are spread over
   bool memory_windows = false, atomics = false, xrc = false, cq_moderation = false, cq_overrun_ignore = false;
+  // Compressed CQEs; none in a session: there are none.
+  std::uint32_t cqe_compression_max = 0;
+  bool cqe_compression = false, cqe_compression_128 = false, mini_cqe_stride_index = false;
   bool cqe_128 = false, block_lb_mc = false, devx = false, scatter_to_cqe = false, pkey_violations = false,
        qkey_violations = false, path_migration = false, cq_resize = false, relaxed_write = false, relaxed_read = false;
 };

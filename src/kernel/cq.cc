@@ -42,10 +42,31 @@ int read_driver(File& file, const Udata& driver, mlx5_ib_create_cq* out) {
   *out = driver.read<mlx5_ib_create_cq>();
   if (out->flags & ~kDriverFlags) return EINVAL;
   if ((out->cqe_size != 64 && out->cqe_size != 128) || out->reserved0 || out->reserved1) return EINVAL;
-  if (out->cqe_comp_en || out->flags & (MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD | MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS))
-    return EOPNOTSUPP;
+  if (out->flags & (MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD | MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS)) return EOPNOTSUPP;
   if (!(out->flags & MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX) && file.context().lib_caps & MLX5_LIB_CAP_DYN_UAR)
     return EINVAL;
+  return 0;
+}
+
+// The driver compresses if it is told 1, and minds nothing else. 0 or an errno.
+int set_compression(const Caps& caps, const mlx5_ib_create_cq& request, const prm::View<prm::Cqc>& cqc) {
+  if (request.cqe_comp_en != 1) return 0;
+  if (!(request.cqe_size == 128 ? caps.cqe_compression_128 : caps.cqe_compression)) return EOPNOTSUPP;
+  auto format = prm::MiniCqeFormat::hash;
+  switch (request.cqe_comp_res_format) {
+    case MLX5_IB_CQE_RES_FORMAT_HASH:
+      break;
+    case MLX5_IB_CQE_RES_FORMAT_CSUM:
+      format = prm::MiniCqeFormat::checksum;
+      break;
+    case MLX5_IB_CQE_RES_FORMAT_CSUM_STRIDX:
+      if (!caps.mini_cqe_stride_index) return EOPNOTSUPP;
+      format = prm::MiniCqeFormat::checksum_stride_index;
+      break;
+    default:
+      return EINVAL;
+  }
+  cqc.set<prm::Cqc::cqe_comp_en>(1).set<prm::Cqc::mini_cqe_res_format>(format);
   return 0;
 }
 
@@ -71,6 +92,7 @@ int create_cq(File& file, const CqParams& params, const Udata& driver, std::uint
                                                      pages.count * prm::Pas::size);
   auto cqc = command.in().sub<prm::CreateCqIn::cq_context>();
   cqc.set<prm::Cqc::cqe_sz>(request.cqe_size == 128 ? prm::CqeSize::bytes_128 : prm::CqeSize::bytes_64);
+  if (int error = set_compression(file.node().caps(), request, cqc)) return error;
   cqc.set<prm::Cqc::oi>(params.flags & IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN ? 1 : 0);
   cqc.set<prm::Cqc::log_cq_size>(static_cast<std::uint32_t>(std::countr_zero(cq->entries)));
   cqc.set<prm::Cqc::page_offset>(pages.offset64);

@@ -102,6 +102,12 @@ int driver_attributes(const Caps& caps, const Udata& driver) {
     response.packet_pacing_caps.supported_qpts = 1u << IB_UVERBS_QPT_RAW_PACKET;
     if (caps.rate_bursts) response.packet_pacing_caps.cap_flags = MLX5_IB_PP_SUPPORT_BURST;
   }
+  if (caps.cqe_compression) {
+    response.cqe_comp_caps.max_num = caps.cqe_compression_max;
+    response.cqe_comp_caps.supported_format = MLX5_IB_CQE_RES_FORMAT_HASH | MLX5_IB_CQE_RES_FORMAT_CSUM;
+    if (caps.mini_cqe_stride_index) response.cqe_comp_caps.supported_format |= MLX5_IB_CQE_RES_FORMAT_CSUM_STRIDX;
+  }
+  if (caps.cqe_compression_128) response.flags |= MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_COMP;
   response.response_length = static_cast<std::uint32_t>(std::min(sizeof response, driver.out_length));
   driver.write(response);
   return 0;

@@ -11,7 +11,9 @@ enum class CqArmState : std::uint8_t { none = 0x0, solicited_armed = 0x6, armed 
 enum class CqeSize : std::uint8_t { bytes_64 = 0, bytes_128 = 1, bytes_128_padded = 2 };
 // Whether moderation counts from the last event or from the last completion.
 enum class CqPeriodMode : std::uint8_t { from_eqe = 0, from_cqe = 1 };
-enum class MiniCqeFormat : std::uint8_t { hash = 0, checksum = 1, stride_index = 2, l3_l4_header = 3 };
+// What mini CQEs tell besides the length. (mini_cqe_res_format_ext makes more of `hash`.)
+enum class MiniCqeFormat : std::uint8_t { hash = 0, checksum = 1, flow_tag_stride_index = 2, checksum_stride_index = 3 };
+enum class CqeCompressionLayout : std::uint8_t { basic = 0, enhanced = 1 };
 
 // CQ context (PRM "Completion Queue Context").
 struct Cqc : Layout<0x40> {
@@ -26,9 +28,10 @@ struct Cqc : Layout<0x40> {
   using cqe_comp_en = Field<"cqe_comp_en", At{0x00, 14, 14}>;
   using mini_cqe_res_format = Field<"mini_cqe_res_format", At{0x00, 13, 12}, MiniCqeFormat>;
   using st = Field<"st", At{0x00, 11, 8}, CqArmState>;
-  using cqe_compression_layout = Field<"cqe_compression_layout", At{0x00, 1, 0}>;
+  using cqe_compression_layout = Field<"cqe_compression_layout", At{0x00, 1, 0}, CqeCompressionLayout>;
   using dbr_umem_id = Field<"dbr_umem_id", At{0x04, 31, 0}>;
   using page_offset = Field<"page_offset", At{0x08, 11, 6}>;
+  using mini_cqe_res_format_ext = Field<"mini_cqe_res_format_ext", At{0x08, 3, 2}>;
   using log_cq_size = Field<"log_cq_size", At{0x0c, 28, 24}>;
   using uar_page = Field<"uar_page", At{0x0c, 23, 0}>;
   using cq_period = Field<"cq_period", At{0x10, 27, 16}>;
@@ -42,6 +45,7 @@ struct Cqc : Layout<0x40> {
   using dbr_addr = Field64<"dbr_addr", 0x38>;
   using fields = Fields<status, dbr_umem_valid, apu_cq, cqe_sz, cc, scqe_break_moderation_en, oi, cq_period_mode,
                         cqe_comp_en, mini_cqe_res_format, st, cqe_compression_layout, dbr_umem_id, page_offset,
+                        mini_cqe_res_format_ext,
                         log_cq_size, uar_page, cq_period, cq_max_count, c_eqn_or_apu_element, log_page_size, last_notified_index,
                         last_solicit_index, consumer_counter, producer_counter, dbr_addr>;
 };

@@ -158,6 +158,7 @@ struct MiniCqe8 : Layout<0x8> {
   using s_wqe_opcode = Field<"s_wqe_opcode", At{0x00, 15, 8}>;
   using byte_cnt = Field<"byte_cnt", At{0x04, 31, 0}>;
   using fields = Fields<rx_hash_result, byte_cnt>;
+  using readings = Fields<checksum, stridx, wqe_counter, s_wqe_opcode>;
 };
 
 }  // namespace verbena::prm

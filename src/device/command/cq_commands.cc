@@ -7,6 +7,7 @@
 #include "device/command/queues.h"
 #include "device/command/state.h"
 #include "device/memory/transfer.h"
+#include "device/transport/completion.h"
 #include "prm/cq.h"
 
 namespace verbena::device::command {
@@ -25,10 +26,17 @@ Outcome check_size(const State& state, const prm::ConstView<Cqc>& cqc) {
   return {};
 }
 
+// Whether CQEs can be compressed as it says.
+bool compresses(const prm::ConstView<Cqc>& cqc) {
+  return cqc.get<Cqc::cqe_compression_layout>() == prm::CqeCompressionLayout::basic &&
+         cqc.get<Cqc::mini_cqe_res_format>() != prm::MiniCqeFormat::flow_tag_stride_index &&
+         cqc.get<Cqc::mini_cqe_res_format_ext>() == 0;
+}
+
 Outcome check_context(const State& state, const prm::ConstView<Cqc>& cqc) {
   if (static_cast<unsigned>(cqc.get<Cqc::cqe_sz>()) > static_cast<unsigned>(CqeSize::bytes_128_padded))
     return refuse(Syndrome::cq_cqe_size);
-  if (cqc.get<Cqc::cqe_comp_en>()) return refuse(Syndrome::cq_compression);
+  if (cqc.get<Cqc::cqe_comp_en>() && !compresses(cqc)) return refuse(Syndrome::cq_compression);
   if (cqc.get<Cqc::apu_cq>()) return refuse(Syndrome::cq_apu);
   if (static_cast<unsigned>(cqc.get<Cqc::cq_period_mode>()) > 1) return refuse(Syndrome::cq_period_mode);
   return check_size(state, cqc);
@@ -36,9 +44,10 @@ Outcome check_context(const State& state, const prm::ConstView<Cqc>& cqc) {
 
 // What makes a CQ more than a ring whose every entry is told of. Either of the two being 0, nothing is moderated.
 std::uint8_t features_of(const prm::ConstView<Cqc>& cqc) {
-  if (cqc.get<Cqc::cq_period>() == 0 || cqc.get<Cqc::cq_max_count>() == 0) return 0;
+  const std::uint8_t compressed = cqc.get<Cqc::cqe_comp_en>() ? kCqCompressed : 0;
+  if (cqc.get<Cqc::cq_period>() == 0 || cqc.get<Cqc::cq_max_count>() == 0) return compressed;
   return static_cast<std::uint8_t>(
-      kCqModerated | (cqc.get<Cqc::cq_period_mode>() == prm::CqPeriodMode::from_cqe ? kCqPeriodFromCqe : 0) |
+      compressed | kCqModerated | (cqc.get<Cqc::cq_period_mode>() == prm::CqPeriodMode::from_cqe ? kCqPeriodFromCqe : 0) |
       (cqc.get<Cqc::scqe_break_moderation_en>() ? kCqSolicitedBreaks : 0));
 }
 
@@ -84,6 +93,11 @@ Outcome create_cq(State& state, const Call<prm::CreateCqIn, prm::CreateCqOut>& c
 
   CqContext* cq = state.nic.alloc_cq();
   if (!cq) return refuse(Syndrome::cq_none_left);
+  if (cqc.get<Cqc::cqe_comp_en>() &&
+      !state.nic.back_slice(offsetof(Slice, cq_sessions) + cq->cqn * sizeof(CqSession), sizeof(CqSession))) {
+    state.nic.free_cq(*cq);
+    return refuse(Syndrome::cq_none_left);
+  }
   cq->eq = eqn;
   cq->cqe_bytes_log = static_cast<std::uint8_t>(stride);
   cq->overrun_ignore = cqc.get<Cqc::oi>();
@@ -93,6 +107,7 @@ Outcome create_cq(State& state, const Call<prm::CreateCqIn, prm::CreateCqOut>& c
   cq->period_us = static_cast<std::uint16_t>(cqc.get<Cqc::cq_period>());
   cq->max_count = static_cast<std::uint16_t>(cqc.get<Cqc::cq_max_count>());
   cq->features = features_of(cqc);
+  cq->mini_format = static_cast<std::uint8_t>(cqc.get<Cqc::mini_cqe_res_format>());
   CqRecord& record = state.cqs.create(cq->cqn, call.uid);
   std::memcpy(record.context.data(), cqc.data(), Cqc::size);
   record.backing = *backing;
@@ -102,6 +117,7 @@ Outcome create_cq(State& state, const Call<prm::CreateCqIn, prm::CreateCqOut>& c
   hold(state, *backing);
   call.out.set<prm::CreateCqOut::cqn>(cq->cqn);
   state.nic.publish(*cq);
+  if (cqc.get<Cqc::cqe_comp_en>()) state.engine.watch_sessions(1);
   return {};
 }
 
@@ -116,6 +132,7 @@ Outcome query_cq(State& state, const Call<prm::QueryCqIn, prm::QueryCqOut>& call
   const auto [record, cq] = *named;
   const auto cqc = call.out.sub<prm::QueryCqOut::cq_context>();
   std::memcpy(cqc.data(), record->context.data(), Cqc::size);
+  state.engine.close_session(*cq);
   SharedGuard guard(cq->lock, state.nic.me());
   cqc.set<Cqc::status>(static_cast<prm::CqStatus>(cq->status));
   cqc.set<Cqc::log_cq_size>(cq->ring.log_entries);
@@ -208,7 +225,9 @@ Outcome resize(State& state, const Call<prm::ModifyCqIn, prm::ModifyCqOut>& call
   if (!backing) return refuse(backing.error());
   backing->dbr_umem = named.record->backing.dbr_umem;
   {
+    Deferred deferred(&state.nic.self());
     SharedGuard guard(named.context->lock, state.nic.me());
+    Completer(state.nic.self(), state.nic.me(), deferred).close(*named.context);  // of the old ring
     // As commands made it, not as shared memory has it now.
     const auto made = std::as_const(named.record->context).view();
     const Ring old{named.record->backing.va, made.get<Cqc::log_cq_size>(), log_cqe(made.get<Cqc::cqe_sz>())};
@@ -219,6 +238,7 @@ Outcome resize(State& state, const Call<prm::ModifyCqIn, prm::ModifyCqOut>& call
     if (!switch_ring(*named.context, old, {backing->va, log_size, stride})) return refuse(Syndrome::queue_not_mapped);
     state.nic.note(*named.context);
   }
+  state.engine.close_session(*named.context);  // tells of what was closed above
   hold(state, *backing);
   let_go(state, named.record->backing);
   named.record->backing = *backing;
@@ -248,6 +268,7 @@ Outcome destroy_cq(State& state, const Call<prm::DestroyCqIn, prm::DestroyCqOut>
   if (EqRecord* eq = state.eqs.find(named->context->eq)) --eq->uses;
   if (Uar* uar = state.uars.find(named->record->uar)) --uar->uses;
   let_go(state, named->record->backing);
+  if (std::as_const(named->record->context).view().get<Cqc::cqe_comp_en>()) state.engine.watch_sessions(-1);
   state.nic.free_cq(*named->context);
   state.cqs.erase(number);
   return {};

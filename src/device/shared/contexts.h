@@ -230,7 +230,7 @@ struct alignas(64) CqContext {
   std::uint32_t eq;              // index of the EqContext in the same slice
   std::uint8_t cqe_bytes_log;    // 6 or 7
   std::uint8_t overrun_ignore;   // cqc.oi
-  std::uint8_t cqe_comp_en;
+  std::uint8_t mini_format;      // kCqCompressed: prm::MiniCqeFormat
   std::uint8_t status;           // cqc.status: 0 ok, 9 overflow, 10 write fail
   Ring ring;                     // log_stride 6 or 7
   std::uint64_t dbrec_va;        // [0] consumer index, [1] arm word
@@ -240,9 +240,10 @@ struct alignas(64) CqContext {
   std::uint8_t features;         // kCq* bits; none: an entry is written and, if the CQ is armed, told of at once
   std::uint8_t pad;
   alignas(64) SharedLock lock;
-  std::uint32_t pi;              // producer index (free-running)
-  std::atomic<std::uint32_t> arm;   // kCqArmed, or 0 once the event has fired
   std::uint32_t last_solicited_pi;  // pi after the newest solicited (or error) CQE
+  std::uint32_t pi;              // producer index (free-running)
+  std::uint32_t gathered;        // completions behind it in a session that is still open (CqSession); changed with pi at once
+  std::atomic<std::uint32_t> arm;   // kCqArmed, or 0 once the event has fired
   std::uint32_t ci_seen;         // consumer index last read from the doorbell record
   std::uint32_t last_notified_pi;  // pi when the last event was raised
   std::uint32_t due_asked;         // the owner's timer knows that an event is due, or will hear of it
@@ -257,6 +258,15 @@ inline constexpr std::uint32_t kCqArmedSolicited = 2;  // the next solicited or 
 inline constexpr std::uint8_t kCqModerated = 1;        // max_count CQEs or period_us make an event
 inline constexpr std::uint8_t kCqPeriodFromCqe = 2;    // the period begins anew with each CQE, not with the last event
 inline constexpr std::uint8_t kCqSolicitedBreaks = 4;  // a solicited CQE is told of at once
+inline constexpr std::uint8_t kCqCompressed = 8;       // completions of receives may be compressed
+
+// A session of compressed CQEs that is still open (transport/compression.cc), under its CQ's lock.
+struct alignas(64) CqSession {
+  std::byte title[64];  // the CQE of its first completion
+  std::byte minis[64];  // mini CQEs of the array that is being filled
+};
+inline constexpr std::uint32_t kMaxSession = 64;     // completions of a session: cqe_compression_max_num
+inline constexpr std::uint64_t kSessionNs = 16'000;  // from the first to the last: cqe_compression_timeout
 
 struct alignas(64) SrqContext {
   std::atomic<std::uint32_t> generation;

@@ -242,7 +242,7 @@ struct SliceHeader {
   std::atomic<std::uint64_t> promoted_count;
   // QPs that a peer's delivery left something to do for (a bit per QP context, and a bit per word of those).
   alignas(64) std::atomic<std::uint64_t> attention_summary[kMaxQps / 64 / 64];
-  // The same of CQs: one owes an event later.
+  // The same of CQs: one owes an event later, or a session was opened.
   alignas(64) std::atomic<std::uint64_t> cq_attention_summary[kMaxCqs / 64 / 64];
   Errand errands[kErrands];
   std::atomic<std::uint32_t> track_top;  // records at or above this were never used
@@ -268,6 +268,7 @@ struct Slice {
   alignas(4096) Steering steering;
   alignas(4096) SrqContext srqs[kMaxSrqs];
   alignas(4096) CqContext cqs[kMaxCqs];
+  alignas(4096) CqSession cq_sessions[kMaxCqs];  // of CQs that compress, the others' have no memory
   alignas(4096) MkeyContext mkeys[kMaxMkeys];
   alignas(4096) QpContext qps[kMaxQps];
   alignas(4096) TrackRecord tracked[kMaxTracked];

@@ -16,7 +16,6 @@
 namespace verbena::device {
 
 namespace {
-constexpr std::uint8_t kCqOverflow = 9;  // cqc.status
 constexpr std::uint32_t kMaxLogEntries = 22;
 
 // Whether [va, va + n) belongs to the queue, as far as we know better than shared memory does (own.h).
@@ -64,7 +63,18 @@ void Deferred::wake(Peer& peer) {
   peers_[count_++] = &peer;
 }
 
+bool Deferred::close_later(Peer& owner, std::uint32_t cq_index, std::uint32_t me) {
+  for (unsigned i = 0; i < session_count_; ++i)
+    if (sessions_[i].owner == &owner && sessions_[i].cq_index == cq_index) return true;
+  if (session_count_ == sessions_.size()) return false;
+  sessions_[session_count_++] = {&owner, cq_index, me};
+  return true;
+}
+
 void Deferred::run() {
+  for (unsigned i = 0; i < session_count_; ++i)
+    Completer(*sessions_[i].owner, sessions_[i].me, *this).close_session(sessions_[i].cq_index);
+  session_count_ = 0;
   for (unsigned i = 0; i < count_; ++i) wake_helper(*peers_[i]);
   count_ = 0;
 }
@@ -73,15 +83,16 @@ std::uint8_t Completer::cqe_log(std::uint32_t cq_index) const {
   return cq_index < kMaxCqs ? owner_.slice->cqs[cq_index].cqe_bytes_log : 6;
 }
 
-bool Completer::has_room(CqContext& cq) {
+// An entry for one more, `ahead` of the producer index.
+bool Completer::has_room(CqContext& cq, std::uint32_t ahead) {
   const std::uint32_t entries = 1u << (cq.ring.log_entries & 31);
-  if (cq.pi - cq.ci_seen < entries) [[likely]]
+  if (cq.pi + ahead - cq.ci_seen < entries) [[likely]]
     return true;
   std::byte record[prm::CqDbr::size];
   if (read_memory(&owner_, cq.dbrec_va, record, sizeof record) != Moved::ok) return false;
   const std::uint32_t ci = prm::ConstView<prm::CqDbr>(record).get<prm::CqDbr::update_ci>();
   cq.ci_seen = cq.pi - ((cq.pi - ci) & 0xffffff);
-  return cq.pi - cq.ci_seen < entries;
+  return cq.pi + ahead - cq.ci_seen < entries;
 }
 
 bool Completer::place(CqContext& cq, CqeBuffer& cqe) {
@@ -100,10 +111,26 @@ bool Completer::place(CqContext& cq, CqeBuffer& cqe) {
   return store_entry(owner_, cq, va, cqe.bytes);
 }
 
+// Part of an entry that nobody looks at before another one says so.
+bool Completer::write_half(CqContext& cq, std::uint32_t index, const std::byte* bytes, std::uint32_t n) {
+  const unsigned log_bytes = cq.cqe_bytes_log == 7 ? 7 : 6;
+  const std::uint32_t mask = (1u << (cq.ring.log_entries & 31)) - 1;
+  const std::uint64_t va = cq.ring.va + (std::uint64_t{index & mask} << log_bytes) + (log_bytes == 7 ? 64 : 0);
+  if (std::byte* p = owner_.in_arena(va, n); p != nullptr) [[likely]] {
+    std::memcpy(p, bytes, n);
+    return true;
+  }
+  return within(owner_, cq, va, n) && write_memory(&owner_, va, bytes, n) == Moved::ok;
+}
+
 void Completer::overrun(CqContext& cq) {
   if (cq.status == kCqOverflow) return;
   cq.status = kCqOverflow;
   event(prm::EventType::cq_error, 0, cq.cqn);
+}
+
+bool Completer::usable(const CqContext& cq) {
+  return Nic::in_use(cq) && cq.ring.log_entries <= kMaxLogEntries && (cq.cqe_bytes_log == 6 || cq.cqe_bytes_log == 7);
 }
 
 // The next entry; false: lost.
@@ -125,8 +152,7 @@ bool Completer::post(std::uint32_t cq_index, CqeBuffer& cqe, bool solicited) {
   if (opcode != prm::CqeOpcode::req_err && opcode != prm::CqeOpcode::resp_err)
     cqe.view().set<prm::Cqe64::timestamp>(cqe.time);
   SharedGuard guard(cq.lock, me_);
-  if (!Nic::in_use(cq) || cq.ring.log_entries > kMaxLogEntries || (cq.cqe_bytes_log != 6 && cq.cqe_bytes_log != 7))
-    return true;
+  if (!usable(cq)) return true;
   if (cq.features != 0) [[unlikely]]
     return post_special(cq, cqe, solicited);
   if (!append(cq, cqe)) [[unlikely]]
@@ -142,6 +168,7 @@ void Completer::arm(CqContext& cq) {
   std::byte record[prm::CqDbr::size];
   SharedGuard guard(cq.lock, me_);
   if (!Nic::in_use(cq) || read_memory(&owner_, cq.dbrec_va, record, sizeof record) != Moved::ok) return;
+  if (cq.gathered != 0) close(cq);
   const prm::ConstView<prm::CqDbr> dbr(record);
   const std::uint32_t ci = dbr.get<prm::CqDbr::arm_ci>();
   const bool only_solicited = dbr.get<prm::CqDbr::arm_solicited>() != 0;

@@ -12,6 +12,8 @@
 
 namespace verbena::device {
 
+inline constexpr std::uint8_t kCqOverflow = 9;  // cqc.status
+
 // Helpers to wake and whatever else must wait until no lock is held.
 class Deferred {
  public:
@@ -20,12 +22,19 @@ class Deferred {
   ~Deferred() { run(); }
   // `peer`'s helper thread has something to do (its pending and irq words say what).
   void wake(Peer& peer);
+  // The CQ's session of compressed CQEs is to be closed. False: it will not be, there is no room left to remember it.
+  bool close_later(Peer& owner, std::uint32_t cq_index, std::uint32_t me);
   void run();
 
  private:
+  struct Session {
+    Peer* owner;
+    std::uint32_t cq_index, me;
+  };
   const Peer* own_;
   std::array<Peer*, 4> peers_;
-  unsigned count_ = 0;
+  std::array<Session, 4> sessions_;
+  unsigned count_ = 0, session_count_ = 0;
 };
 void wake_helper(Peer& peer);
 // Our own, whatever shared memory says of it.
@@ -49,6 +58,9 @@ class Completer {
   bool post(std::uint32_t cq_index, CqeBuffer& cqe, bool solicited);
   // Arms the CQ as its doorbell record says, or fires at once.
   void arm(CqContext& cq);
+  // compression.cc: lets the consumer see what was gathered for one session. With the lock held it is close().
+  void close_session(std::uint32_t cq_index);
+  bool close(CqContext& cq);
   // moderation.cc, for the CQ's owner. Its moderation has changed.
   void moderate(CqContext& cq);
   // Somebody asked for attention, or the time has come: raises the event that is due. When to look again (device_clock);
@@ -59,12 +71,21 @@ class Completer {
   std::uint8_t cqe_log(std::uint32_t cq_index) const;
 
  private:
+  static bool usable(const CqContext& cq);
+  std::uint32_t index_of(const CqContext& cq) const { return static_cast<std::uint32_t>(&cq - owner_.slice->cqs); }
+  CqSession& session_of(const CqContext& cq) const { return owner_.slice->cq_sessions[index_of(cq)]; }
   bool append(CqContext& cq, CqeBuffer& cqe);
   bool place(CqContext& cq, CqeBuffer& cqe);
-  bool has_room(CqContext& cq);
+  bool write_half(CqContext& cq, std::uint32_t index, const std::byte* bytes, std::uint32_t n);
+  bool has_room(CqContext& cq, std::uint32_t ahead = 0);
   void overrun(CqContext& cq);
   void fire(CqContext& cq);
   bool post_special(CqContext& cq, CqeBuffer& cqe, bool solicited);
+  bool post_whole(CqContext& cq, CqeBuffer& cqe, bool solicited);
+  bool gather(CqContext& cq, CqeBuffer& cqe, bool solicited);
+  bool begins(CqContext& cq);
+  bool continues(CqContext& cq, const CqeBuffer& cqe);
+  bool write_array(CqContext& cq, std::uint32_t n);
   void announce(CqContext& cq, bool solicited);
   void owe(CqContext& cq, bool solicited);
   void write_eqe(EqContext& eq, std::byte (&eqe)[64]);

@@ -78,6 +78,19 @@ void Engine::moderate(CqContext& cq) {
   impl_->settle();
 }
 
+void Engine::close_session(CqContext& cq) {
+  {
+    Deferred deferred(&impl_->nic().self());
+    Completer(impl_->nic().self(), impl_->me(), deferred).close_session(cq.cqn);
+  }
+  impl_->settle();
+}
+
+void Engine::watch_sessions(int change) {
+  impl_->watched_sessions += change;
+  if (change > 0) wake_own_helper(impl_->nic().self());
+}
+
 void Engine::eq_doorbell(EqContext& eq, std::uint32_t ci, bool arm) {
   {
     SharedGuard guard(eq.lock, impl_->me());

@@ -31,6 +31,10 @@ class Engine {
   void arm_cq(CqContext& cq);
   // The CQ's moderation has changed: what it owes is reckoned anew.
   void moderate(CqContext& cq);
+  // Compressed CQEs: lets the program see what a sender is still gathering. And how many CQs of this process there are
+  // whose senders may be killed, or stopped, while they do so (one more, one less): the helper thread looks after them.
+  void close_session(CqContext& cq);
+  void watch_sessions(int change);
   void eq_doorbell(EqContext& eq, std::uint32_t ci, bool arm);
   const std::uint32_t* pending() const;
   void step();

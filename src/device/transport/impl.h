@@ -113,6 +113,7 @@ class Engine::Impl {
 
   std::function<void(unsigned)> interrupt;
   std::atomic<bool> has_interrupt{false};
+  std::atomic<int> watched_sessions{0};  // CQs of compressed CQEs
   Promoter promoter;
   ErrandDuty errands;
   Shaping shaping;

@@ -20,6 +20,10 @@ constexpr std::uint64_t kLongestNs = 4096 * kPeriodUnitNs;
 }  // namespace
 
 bool Completer::post_special(CqContext& cq, CqeBuffer& cqe, bool solicited) {
+  return (cq.features & kCqCompressed) != 0 ? gather(cq, cqe, solicited) : post_whole(cq, cqe, solicited);
+}
+
+bool Completer::post_whole(CqContext& cq, CqeBuffer& cqe, bool solicited) {
   if (!append(cq, cqe)) return false;
   cq.last_cqe_ns = cqe.time;
   announce(cq, solicited);
@@ -43,14 +47,16 @@ void Completer::owe(CqContext& cq, bool solicited) {
   if (begin + period <= now) return fire(cq);
   cq.event_due_ns = std::min(begin, now) + period;
   if (cq.due_asked != 0) return;  // the owner looks again when the time has come that it knows of: not too late
-  set_attention(*owner_.slice, cq_attention(*owner_.slice), static_cast<std::uint32_t>(&cq - owner_.slice->cqs));
+  set_attention(*owner_.slice, cq_attention(*owner_.slice), index_of(cq));
   cq.due_asked = 1;
   deferred_.wake(owner_);
 }
 
 void Completer::moderate(CqContext& cq) {
   SharedGuard guard(cq.lock, me_);
-  if (!Nic::in_use(cq) || cq.event_due_ns == 0) return;
+  if (!Nic::in_use(cq)) return;
+  if (cq.gathered != 0) close(cq);
+  if (cq.event_due_ns == 0) return;
   cq.due_asked = 0;  // the new period may end before the old one
   owe(cq, false);
 }
@@ -58,6 +64,7 @@ void Completer::moderate(CqContext& cq) {
 std::uint64_t Completer::serve(CqContext& cq) {
   SharedGuard guard(cq.lock, me_);
   if (!Nic::in_use(cq)) return 0;
+  if (cq.gathered != 0) close(cq);
   const std::uint64_t now = device_clock();
   if (cq.event_due_ns != 0 && cq.event_due_ns <= now) fire(cq);
   cq.due_asked = cq.event_due_ns != 0;

@@ -20,6 +20,7 @@ constexpr std::size_t kFailedChecks = 64;  // QPs of one look
 constexpr std::uint64_t kReceiverCheckNs = 500;
 constexpr std::uint64_t kNever = ~0ull;
 constexpr int kTurnRounds = 64;
+constexpr std::uint64_t kSessionCheckNs = 100'000'000;
 constexpr std::uint64_t kPollerPauseNs = 300'000;  // how long the helper leaves work to a program that polls
 }  // namespace
 
@@ -289,6 +290,7 @@ void Engine::Impl::helper() {
     // (a promotion asked for meanwhile has bumped `wake`, so the wait below returns at once)
     // Somebody polls: two threads on the same queues only get into each other's way.
     if (pause != kNever && polled) pause = std::max(pause, kPollerPauseNs);
+    if (watched_sessions.load(std::memory_order_relaxed) > 0) pause = std::min(pause, kSessionCheckNs);
     if (const std::uint64_t at = next_event_.load(); at != kNever) {
       const std::uint64_t now = device_clock();
       pause = std::min(pause, at <= now ? 0 : at - now);

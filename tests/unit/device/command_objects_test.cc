@@ -38,7 +38,7 @@ TEST_F(ObjectCommandTest, CapabilityPagesAgreeWithTheProfile) {
   EXPECT_EQ(cap.get<C::device_frequency_khz>(), profile_.frequency_khz);
   // What is not there must not be advertised.
   EXPECT_EQ(cap.get<C::dct>() | cap.get<C::pg>() | cap.get<C::apm>() |
-                cap.get<C::crypto>() | cap.get<C::sho>() | cap.get<C::cqe_compression>() | cap.get<C::null_mkey>(),
+                cap.get<C::crypto>() | cap.get<C::sho>() | cap.get<C::enhanced_cqe_compression>() | cap.get<C::null_mkey>(),
             0u);
   // And virtio queues, of which there are none: they come with doorbell pages (VAR).
   std::uint64_t types = 0;
@@ -117,6 +117,38 @@ TEST_F(ObjectCommandTest, CompletionQueueModeration) {
   modify.in.sub<prm::ModifyCqIn::cq_context>().set<prm::Cqc::cq_max_count>(0);
   ASSERT_EQ(modify.run(*device_), Status::ok);
   EXPECT_EQ(live_cq(cqn_).features, 0) << "a count of 0 ends it";
+}
+
+TEST_F(ObjectCommandTest, CompletionQueueOfCompressedEntries) {
+  auto request = cq_request();
+  prm::store_be64(request.in.data() + prm::CreateCqIn::size, memory(0x5000));
+  const auto cqc = request.in.sub<prm::CreateCqIn::cq_context>();
+  cqc.set<prm::Cqc::dbr_addr>(doorbell(memory_, 5));
+  cqc.set<prm::Cqc::cqe_comp_en>(1).set<prm::Cqc::mini_cqe_res_format>(prm::MiniCqeFormat::checksum_stride_index);
+  ASSERT_EQ(request.run(*device_), Status::ok) << reason(request.syndrome());
+  const auto cqn = request.out.get<prm::CreateCqOut::cqn>();
+  EXPECT_EQ(live_cq(cqn).features, kCqCompressed);
+  EXPECT_EQ(live_cq(cqn).mini_format, 3);
+  // What a sender left open is closed before anybody is told how far the queue is.
+  live_cq(cqn).gathered = 1;
+  Request<prm::QueryCqIn, prm::QueryCqOut> query(Opcode::query_cq);
+  query.in.set<prm::QueryCqIn::cqn>(cqn);
+  ASSERT_EQ(query.run(*device_), Status::ok);
+  const auto told = query.out.sub<prm::QueryCqOut::cq_context>();
+  EXPECT_EQ(told.get<prm::Cqc::producer_counter>(), 1u);
+  EXPECT_EQ(told.get<prm::Cqc::cqe_comp_en>(), 1u);
+  EXPECT_EQ(live_cq(cqn).gathered, 0u);
+  // Resized, it has it in the old ring.
+  live_cq(cqn).gathered = 1;
+  Request<prm::ModifyCqIn, prm::ModifyCqOut, 8> resize(Opcode::modify_cq);
+  resize.in.set<prm::ModifyCqIn::cqn>(cqn).set<prm::ModifyCqIn::op_mod>(1);
+  resize.in.set<prm::ModifyCqIn::modify_field_select_resize_field_select>(prm::ResizeCqSelect::log_cq_size);
+  resize.in.sub<prm::ModifyCqIn::cq_context>().set<prm::Cqc::log_cq_size>(4);
+  prm::store_be64(resize.in.data() + prm::ModifyCqIn::size, memory(0x7000));
+  ASSERT_EQ(resize.run(*device_), Status::ok) << reason(resize.syndrome());
+  EXPECT_EQ(live_cq(cqn).pi, 3u) << "two completions and the marker";
+  EXPECT_EQ(live_cq(cqn).gathered, 0u);
+  EXPECT_EQ(std::to_integer<unsigned>(memory_[0x5000 + 2 * 64 + 63]) >> 4, 5u);
 }
 
 TEST_F(ObjectCommandTest, CompletionQueueResize) {

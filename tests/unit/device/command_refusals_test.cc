@@ -276,7 +276,9 @@ void RefusalTest::completion_queues() {
     refused(Syndrome::cq_missing, named(opcode, "cqn", kMissing));
   refused(Syndrome::cq_size, cq().set("log_cq_size", 31));
   refused(Syndrome::cq_cqe_size, cq().set("cqe_sz", 7));
-  refused(Syndrome::cq_compression, cq().set("cqe_comp_en", 1));
+  refused(Syndrome::cq_compression, cq().set("cqe_comp_en", 1).set("cqe_compression_layout", 1));
+  refused(Syndrome::cq_compression, cq().set("cqe_comp_en", 1).set("mini_cqe_res_format", 2));
+  refused(Syndrome::cq_compression, cq().set("cqe_comp_en", 1).set("mini_cqe_res_format_ext", 1));
   refused(Syndrome::cq_apu, cq().set("apu_cq", 1));
   refused(Syndrome::cq_period_mode, cq().set("cq_period_mode", 3));
   refused(Syndrome::cq_eqn, cq().set("c_eqn_or_apu_element", kMissing));

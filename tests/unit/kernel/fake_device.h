@@ -76,6 +76,7 @@ class FakeDevice : public device::Device {
     cap.set<C::log_max_srq>(16).set<C::log_max_srq_sz>(15).set<C::log_max_mkey>(20).set<C::log_max_pd>(23);
     cap.set<C::log_max_msg>(30).set<C::log_max_ra_req_qp>(4).set<C::log_max_ra_res_qp>(4);
     cap.set<C::max_wqe_sz_sq>(1024).set<C::max_wqe_sz_rq>(512).set<C::cqe_version>(1).set<C::imaicl>(1);
+    cap.set<C::cqe_compression>(1);
     cap.set<C::log_max_uctx>(log_.log_max_uctx).set<C::log_bf_reg_size>(9).set<C::device_frequency_khz>(1000000);
   }
   // Entries 0 and 1: a link-local address as RoCE v1 and v2. The rest is empty.

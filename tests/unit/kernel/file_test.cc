@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "kernel/ib.h"
+#include "prm/cq.h"
 #include "prm/mkey.h"
 #include "tests/unit/kernel/fake_device.h"
 #include "tests/unit/kernel/file_calls.h"
@@ -37,11 +38,10 @@ class FileTest : public FileCalls {
     cmd.access_flags = access;
     return write(IB_USER_VERBS_CMD_REG_MR, cmd, resp);
   }
-  int create_cq(std::uint32_t cqe, std::uint32_t vector, std::uint32_t* handle, std::uint32_t* got) {
-    mlx5_ib_create_cq driver{};
+  int create_cq(std::uint32_t cqe, std::uint32_t vector, std::uint32_t* handle, std::uint32_t* got,
+                mlx5_ib_create_cq driver = {.cqe_size = 64}) {
     driver.buf_addr = reinterpret_cast<std::uintptr_t>(buffer_);
     driver.db_addr = reinterpret_cast<std::uintptr_t>(doorbell_);
-    driver.cqe_size = 64;
     driver.flags = MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX;
     driver.uar_page_index = 1;
     Bundle bundle(UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE);
@@ -137,6 +137,27 @@ TEST_F(FileTest, CompletionQueueSizesAndVectors) {
   destroy.out_struct(UVERBS_ATTR_DESTROY_CQ_RESP, resp);
   EXPECT_EQ(run(destroy), 0);
   EXPECT_EQ(resp.comp_events_reported, 0u);
+}
+
+TEST_F(FileTest, CompressedEntries) {
+  std::uint32_t handle = 0, cqe = 0;
+  const auto create = [&](std::uint8_t format, std::uint8_t enable = 1, std::uint32_t size = 64) {
+    return create_cq(10, 0, &handle, &cqe, {.cqe_size = size, .cqe_comp_en = enable, .cqe_comp_res_format = format});
+  };
+  const auto asked = [&] {
+    return prm::ConstView<prm::CreateCqIn>(log_.last(prm::Opcode::create_cq).data()).sub<prm::CreateCqIn::cq_context>();
+  };
+  ASSERT_EQ(create(MLX5_IB_CQE_RES_FORMAT_CSUM), 0);
+  EXPECT_EQ(asked().get<prm::Cqc::cqe_comp_en>(), 1u);
+  EXPECT_EQ(asked().get<prm::Cqc::mini_cqe_res_format>(), prm::MiniCqeFormat::checksum);
+  ASSERT_EQ(create(MLX5_IB_CQE_RES_FORMAT_HASH), 0);
+  EXPECT_EQ(asked().get<prm::Cqc::mini_cqe_res_format>(), prm::MiniCqeFormat::hash);
+  EXPECT_EQ(create(MLX5_IB_CQE_RES_FORMAT_CSUM_STRIDX), EOPNOTSUPP) << "the device has no stride index";
+  EXPECT_EQ(create(MLX5_IB_CQE_RES_FORMAT_HASH, 1, 128), EOPNOTSUPP) << "the device compresses small entries only";
+  EXPECT_EQ(create(0), EINVAL);
+  EXPECT_EQ(create(MLX5_IB_CQE_RES_FORMAT_HASH | MLX5_IB_CQE_RES_FORMAT_CSUM), EINVAL);
+  ASSERT_EQ(create(0, 2), 0) << "only 1 asks for it";
+  EXPECT_EQ(asked().get<prm::Cqc::cqe_comp_en>(), 0u);
 }
 
 TEST_F(FileTest, UarPagesMapAndTheClockPageIsReadOnly) {
