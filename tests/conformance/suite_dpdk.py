@@ -14,6 +14,7 @@ from harness import Bench, case, shell, tail
 DEVICE = "0000:c8:00.0"
 WHOLE = DEVICE + ",rxq_cqe_comp_en=0"  # CQEs are not compressed
 CONNECTX_6_DX, BLUEFIELD_2 = 0x101d, 0xa2d6
+PERF = "dpdk-test-crypto-perf"
 STARTED = "start packet forwarding"
 ENOUGH, QUEUE = 1000, 512  # packets
 
@@ -91,14 +92,16 @@ def traffic(bench, name, options=(), peer_mode="rxonly", device=DEVICE):
     return case(f"testpmd {name}", problem, received.seconds, shell(sender))
 
 
-def stops(bench, name, argv, reason, part=None):
-    """It ends by itself, and says why; the driver may be one of another part (PCI device id)."""
-    environment = {}
-    if part:
-        profile = pathlib.Path(bench.run_dir) / "profile.toml"
-        profile.write_text(f"[device]\npart_id = {part:#x}\n")
-        environment["VERBENA_PROFILE"] = str(profile)
-    end = bench.start(argv, env=environment, host=f"part{part or 0:x}").wait(40 * bench.patience)
+def profile(bench, part):
+    """Environment for a device that is another part, by its PCI device id."""
+    path = pathlib.Path(bench.run_dir) / f"part-{part:x}.toml"
+    path.write_text(f"[device]\npart_id = {part:#x}\n")
+    return {"VERBENA_PROFILE": str(path)}
+
+
+def stops(bench, name, argv, reason, part):
+    """It ends by itself, and says why; the driver is that of `part`."""
+    end = bench.start(argv, env=profile(bench, part), host=f"part{part:x}").wait(40 * bench.patience)
     problem = "" if reason in end.output and end.code not in (None, 0) else f"{end.ending()}: {tail(end.output)}"
     return case(name, problem, end.seconds, shell(argv))
 
@@ -109,18 +112,22 @@ OTHERS = [("crypto", CONNECTX_6_DX, "mlx5_crypto: Not enough capabilities to sup
           ("compress", BLUEFIELD_2, "mlx5_compress: Not enough capabilities to support compress operations")]
 
 
+def probe(kind):
+    """It probes the driver of that device class, and needs a device with what the driver is for."""
+    return [*eal(PERF, f"{DEVICE},class={kind}"), "--", "--devtype", "crypto_mlx5", "--optype", "cipher-only"]
+
+
 def limits(bench):
     """How far it gets without what the device has not."""
     for kind, part, reason in OTHERS:
-        argv = [*eal("dpdk-test-crypto-perf", f"{DEVICE},class={kind}"), "--", "--devtype", "crypto_mlx5", "--optype", "cipher-only"]
-        yield stops(bench, f"test-crypto-perf finds no {kind} in the device", argv, reason, part)
+        yield stops(bench, f"test-crypto-perf finds no {kind} in the device", probe(kind), reason, part)
 
 
 def run(quick, preset):
     with Bench(preset) as bench:
         bench.stack = "system"
         if not shutil.which("dpdk-testpmd"):
-            yield case("testpmd", "skip: the package dpdk is not installed", 0)
+            yield case("testpmd", "skip: the package dpdk-dev is not installed", 0)
             return
         yield from port(bench)
         yield traffic(bench, "sends and another receives")
