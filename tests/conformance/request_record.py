@@ -3,6 +3,9 @@
 Two libraries that issue the same requests still differ in addresses, handles and descriptors, and in what peers and random
 numbers put in: normalise() replaces those. Results are left out, for the kernel's role makes them; the room that was given
 for them is kept.
+
+Of programs whose order, threads and amounts are chance (they make progress in threads of their own, and connections and
+memory as they come to need them) what can be compared is which sorts of requests they make: sorts_differences().
 """
 import difflib
 import itertools
@@ -28,13 +31,34 @@ class Numbers:
     def use(self, value):
         return self.known.get(value, f"{self.what} unknown {value}")
 
+    def at(self, _head):
+        """The request at hand is one of these."""
+
+
+class Origins(Numbers):
+    """Instead of ordinals: which requests created those numbers."""
+
+    head = ""
+
+    def create(self, value):
+        self.known[value] = f"{self.what} of {self.head}"
+        return self.known[value]
+
+    def use(self, value):
+        return self.known.get(value, f"{self.what} unknown")
+
+    def at(self, head):
+        self.head = head
+
 
 class Process:
     """Makes the lines of one process comparable, in order. Handles are those of an open file: `handles` is the one at hand."""
 
+    numbers = Numbers
+
     def __init__(self):
-        self.files, self.fds = {}, Numbers("fd")
-        self.handles = Numbers("handle")
+        self.files, self.fds = {}, self.numbers("fd")
+        self.handles = self.numbers("handle")
 
     def address(self, text, seen):
         """Which of the addresses of the same request: that two are equal matters, where they are does not."""
@@ -96,16 +120,19 @@ class Process:
     def line(self, line):
         """(head, details) of one line; None for one that is no request."""
         if line["call"] == "open":
+            self.fds.at("open")
             if line["new fd"] >= 0:
                 self.fds.create(line["new fd"])
-                self.files[line["new fd"]] = Numbers("handle")
+                self.files[line["new fd"]] = self.numbers("handle")
             return "open", {"device": line["device"], "errno": line["errno"]}
         if line["call"] == "mmap":
             return f"mmap {line['page']}".strip(), {k: line[k] for k in ("offset", "length", "prot", "flags", "errno")}
         if line["call"] != "ioctl" or "attrs" not in line:
             return None
-        self.handles = self.files.setdefault(line["fd"], Numbers("handle"))
+        self.handles = self.files.setdefault(line["fd"], self.numbers("handle"))
         head = " ".join(str(line[k]) for k in ("object", "method", "command") if k in line)
+        self.fds.at(head)
+        self.handles.at(head)
         seen, details = {}, {"errno": line["errno"]}
         for name, attribute in line["attrs"].items():
             if "room" in attribute:
@@ -114,6 +141,22 @@ class Process:
                 details[name] = self.attribute(attribute, seen)
         self.learn(line)
         return head, details
+
+
+class SortsProcess(Process):
+    """The same without what chance decides: how large memory is, and the numbers in commands of DEVX."""
+
+    numbers = Origins
+
+    def field(self, name, value, seen):
+        value = super().field(name, value, seen)
+        return "some" if name.rpartition(".")[2] == "length" and value else value
+
+    def attribute(self, attribute, seen):
+        kept = super().attribute(attribute, seen)
+        if "bytes" in kept:
+            kept["bytes"] = kept["bytes"][:4]  # the opcode
+        return kept
 
 
 def read(path):
@@ -185,10 +228,17 @@ def block_differences(ours, theirs):
             for a, b in zip(ours[i:i_end], theirs[j:j_end], strict=True):
                 yield from pair_difference(a, b)
             continue
-        for head, _ in ours[i:i_end]:
-            yield f"{head}: not issued by the other"
-        for head, _ in theirs[j:j_end]:
-            yield f"{head}: missing"
+        for request in ours[i:i_end]:
+            yield f"{title(request)}: not issued by the other"
+        for request in theirs[j:j_end]:
+            yield f"{title(request)}: missing"
+
+
+def title(request):
+    """Its name, and of what type is what it makes."""
+    head, details = request
+    types = [str(value) for name, value in details.items() if name.endswith("_TYPE.value")]
+    return " ".join([head, "of type", *types] if types else [head])
 
 
 def thread_differences(ours, theirs):
@@ -212,6 +262,22 @@ def differences(ours, theirs):
         if lines:
             found[case] = sorted(lines)
     return found
+
+
+def sorts(lines):
+    """The distinct requests among the lines of all processes and threads, sorted."""
+    processes, found = {}, {}
+    for line in lines:
+        request = processes.setdefault(line["process"], SortsProcess()).line(line)
+        if request:
+            request = request[0], dict(flatten(request[1]))
+            found[key(request)] = request
+    return [found[text] for text in sorted(found)]
+
+
+def sorts_differences(ours, theirs):
+    """Sorted lines, each once: requests of a sort that only one of the two records has."""
+    return sorted(set(thread_differences(sorts(ours), sorts(theirs))))
 
 
 def explain(found, explanations, program):

@@ -7,18 +7,21 @@ PARTS = ["ring", "collectives", "put and get", "atomics"]
 MCA = {"pml": "ucx", "osc": "ucx", "btl": "^openib,ofi", "pml_ucx_tls": "any", "pml_ucx_devices": "any"}
 
 
-def job(bench, most, processes=4):
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def job(bench, most, processes=4, **options):
     argv = ["mpirun", "-np", str(processes), "--oversubscribe"]
     for name, value in MCA.items():
         argv += ["--mca", name, value]
     argv += [str(bench.build / "bin" / "peers" / "peer_mpi_job"), str(most)]
-    return bench.run(argv, seconds=90)
+    return bench.run(argv, seconds=90, **options)
 
 
 def run(quick, preset):
     with Bench(preset) as bench:
         bench.stack = "system"
-        bench.env.update(UCX_NET_DEVICES="mlx5_0:1", OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        bench.env.update(AS_ROOT, UCX_NET_DEVICES="mlx5_0:1")
         for transport in TRANSPORTS[:2] if quick else TRANSPORTS:
             bench.env["UCX_TLS"] = transport + ",self"
             end = job(bench, 1 << 18 if quick else 4 << 20)

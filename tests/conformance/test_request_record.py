@@ -115,6 +115,30 @@ class Comparison(unittest.TestCase):
         self.assertEqual(request_record.explain(["B: 1, not 2"], table, "p"), (["B: 1, not 2"], []))
         self.assertEqual(request_record.explain(["B: 1, not 2"], table, "ping"), ([], table[1:]))
 
+    def test_sorts_of_requests_in_any_order_and_number(self):
+        again = program(cq=30)
+        for line in again:
+            line["process"], line["thread"] = 2, 7
+        twice = program()[:4] + again + program()[4:]
+        twice.append(request("QP_CREATE", {"HANDLE": {"new handle": 9}, "SEND_CQ": {"handle": 0}, "RECV_CQ": {"handle": 0}}))
+        self.assertEqual(request_record.sorts_differences(twice, program()), [])
+        self.assertEqual(request_record.sorts_differences(program(), twice), [])
+
+    def test_sorts_of_requests_that_differ(self):
+        def differ(ours):
+            return request_record.sorts_differences(ours, program())
+
+        self.assertEqual(differ(program()[:5] + program()[6:]), ["X QP_DESTROY: missing"])
+        more = program()
+        more.append(request("QP_CREATE", {"QP_TYPE": {"len": 8, "value": 255}}))
+        self.assertEqual(differ(more), ["X QP_CREATE of type 255: not issued by the other"])
+        ours = program()
+        ours[5]["attrs"]["HANDLE"]["handle"] = 0  # the CQ's
+        self.assertEqual(differ(ours), ["X QP_DESTROY: HANDLE.handle: handle of X CQ_CREATE, not handle of X QP_CREATE"])
+        ours = program()
+        ours[2]["attrs"]["UHW_IN"]["fields"]["cqe_size"] = 128
+        self.assertEqual(differ(ours), ["X CQ_CREATE: UHW_IN.cqe_size: 128, not 64"])
+
 
 if __name__ == "__main__":
     unittest.main()
