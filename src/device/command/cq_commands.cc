@@ -224,10 +224,11 @@ Outcome resize(State& state, const Call<prm::ModifyCqIn, prm::ModifyCqOut>& call
                               1ull << (log_size + stride), call.uid);
   if (!backing) return refuse(backing.error());
   backing->dbr_umem = named.record->backing.dbr_umem;
+  state.engine.close_session(*named.context);
   {
     Deferred deferred(&state.nic.self());
     SharedGuard guard(named.context->lock, state.nic.me());
-    Completer(state.nic.self(), state.nic.me(), deferred).close(*named.context);  // of the old ring
+    Completer(state.nic.self(), state.nic.me(), deferred).close(*named.context);  // opened since
     // As commands made it, not as shared memory has it now.
     const auto made = std::as_const(named.record->context).view();
     const Ring old{named.record->backing.va, made.get<Cqc::log_cq_size>(), log_cqe(made.get<Cqc::cqe_sz>())};

@@ -247,7 +247,7 @@ struct alignas(64) CqContext {
   std::uint32_t ci_seen;         // consumer index last read from the doorbell record
   std::uint32_t last_notified_pi;  // pi when the last event was raised
   std::uint32_t due_asked;         // the owner's timer knows that an event is due, or will hear of it
-  std::uint64_t last_event_ns;     // when that was
+  std::uint64_t last_event_ns;     // when the last event was raised
   std::uint64_t last_cqe_ns;       // kCqModerated: when the newest CQE was written
   std::uint64_t event_due_ns;      // the CQ is armed and its event waits for more CQEs, until then; 0: it does not
 };
