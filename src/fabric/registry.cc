@@ -12,6 +12,8 @@
 #include <map>
 #include <mutex>
 
+#include "support/at_fork.h"
+
 namespace verbena::fabric {
 
 namespace {
@@ -79,9 +81,8 @@ Registry::~Registry() {
 }
 
 Result<std::shared_ptr<Registry>> Registry::open(const std::string& run_dir) {
-  static auto* mutex = new std::mutex;
   static auto* cache = new std::map<std::pair<std::string, int>, std::weak_ptr<Registry>>;
-  std::lock_guard guard(*mutex);
+  std::lock_guard guard(mutex_over_fork<ForkRank::registry>());
   auto& cached = (*cache)[{run_dir, getpid()}];
   if (auto existing = cached.lock()) return existing;
 

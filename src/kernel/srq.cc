@@ -263,9 +263,8 @@ int write_modify(File& file, WriteCall& call) {
   int error = 0;
   Srq* srq = file.find<Srq>(cmd.srq_handle, UVERBS_OBJECT_SRQ, &error);
   if (!srq) return EINVAL;
-  if (cmd.attr_mask & ~(SrqAttr::limit | SrqAttr::max_wr)) return EINVAL;
   if (cmd.attr_mask & SrqAttr::max_wr) return EINVAL;  // resizing is a capability mlx5 does not have
-  if (!(cmd.attr_mask & SrqAttr::limit)) return 0;
+  if (!(cmd.attr_mask & SrqAttr::limit)) return 0;  // bits that it does not know it does not look at
   if (cmd.srq_limit >= srq->entries) return EINVAL;
   return arm(file, *srq, cmd.srq_limit);
 }

@@ -9,6 +9,8 @@
 #include <memory>
 #include <tuple>
 
+#include "support/at_fork.h"
+
 namespace verbena::mlx5 {
 
 unsigned Heap::size_class(std::size_t size) {
@@ -138,10 +140,9 @@ void Heap::erase(std::map<std::uintptr_t, std::size_t>::iterator extent) {
 // A forked child has heaps of its own: what is free in its parent's is still the parent's to hand out. Real kernels need
 // no heap per device; memory is memory there.
 Heap& Heap::of(const uverbs::Backend* backend, int fd) {
-  static std::mutex mutex;
   static auto& heaps = *new std::map<std::tuple<const uverbs::Backend*, pid_t, int>, std::unique_ptr<Heap>>;
   const int device = backend->alloc_dma ? backend->device_of(fd) : -1;
-  std::lock_guard guard(mutex);
+  std::lock_guard guard(mutex_over_fork<ForkRank::heaps>());
   auto& heap = heaps[{backend, getpid(), device}];  // outlives exit handlers
   if (!heap) heap = std::make_unique<Heap>(backend);
   return *heap;

@@ -1,5 +1,7 @@
 #include "nic/tokens.h"
 
+#include "support/at_fork.h"
+
 namespace verbena::nic {
 
 Tokens& Tokens::get() {
@@ -9,7 +11,7 @@ Tokens& Tokens::get() {
 
 void* Tokens::store(Table& table, kernel::Node& node, std::uint32_t number, void* inner) {
   if (!inner) return nullptr;
-  std::lock_guard guard(lock_);
+  std::lock_guard guard(mutex_over_fork<ForkRank::tokens>());
   std::unique_ptr<Token>& token = table[{&node, number}];
   if (token)
     token->inner = inner;

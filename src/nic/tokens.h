@@ -30,7 +30,6 @@ class Tokens {
   using Table = std::map<Key, std::unique_ptr<Token>>;
   void* store(Table& table, kernel::Node& node, std::uint32_t number, void* inner);
 
-  std::mutex lock_;
   Table send_, completion_;
 };
 

@@ -13,6 +13,7 @@
 #include <unordered_map>
 
 #include "preload/state.h"
+#include "support/at_fork.h"
 
 namespace verbena::preload {
 namespace {
@@ -43,7 +44,7 @@ struct QueueHook {
   std::atomic<void*> token{nullptr};
 };
 
-std::mutex lock;
+std::mutex& lock() { return mutex_over_fork<ForkRank::hooks>(); }
 std::unordered_map<const void*, ContextHook*>& contexts() {
   static auto* map = new std::unordered_map<const void*, ContextHook*>;  // outlives every thread
   return *map;
@@ -79,7 +80,7 @@ thread_local constinit Cache<QueueHook, 32> queue_cache __attribute__((tls_model
 // The record of a context, null if it is not ours. Never null inside the hooks below.
 ContextHook* hook_of(ibv_context* context) {
   return context_cache.get(context, [context]() -> ContextHook* {
-    const std::lock_guard guard(lock);
+    const std::lock_guard guard(lock());
     const auto found = contexts().find(context);
     return found == contexts().end() ? nullptr : found->second;
   });
@@ -87,7 +88,7 @@ ContextHook* hook_of(ibv_context* context) {
 
 QueueHook* record_of(const void* queue, ibv_context* context) {
   QueueHook* hook = queue_cache.get(queue, [queue] {
-    const std::lock_guard guard(lock);
+    const std::lock_guard guard(lock());
     QueueHook*& slot = queues()[queue];
     if (slot == nullptr) slot = new QueueHook{};
     return slot;
@@ -265,7 +266,7 @@ void hook_context(verbs_context* whole) {
   if (node_of(*now, context->cmd_fd) < 0) return;
   ContextHook* hook;
   {
-    const std::lock_guard guard(lock);
+    const std::lock_guard guard(lock());
     ContextHook*& slot = contexts()[context];
     if (slot == nullptr) slot = new ContextHook{.context = context};
     hook = slot;

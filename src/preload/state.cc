@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "support/at_fork.h"
+
 namespace verbena::preload {
 
 thread_local bool inside = false;
@@ -93,11 +95,10 @@ int node_of(const State& state, int fd) {
 void keep_open(int fd) {
   const Undisturbed guard;
   const int saved = errno;
-  static std::mutex lock;
   static auto* kept = new std::vector<ino_t>;  // outlives every thread
   struct stat status;
   if (fstat(fd, &status) == 0) {
-    const std::lock_guard locked(lock);
+    const std::lock_guard locked(mutex_over_fork<ForkRank::kept_nodes>());
     if (std::find(kept->begin(), kept->end(), status.st_ino) == kept->end() && fcntl(fd, F_DUPFD_CLOEXEC, 0) >= 0)
       kept->push_back(status.st_ino);
   }

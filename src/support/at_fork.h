@@ -6,10 +6,29 @@
 // Any thread.
 #pragma once
 
+#include <mutex>
+
 namespace verbena {
 
 // Outermost first: who holds the lock of one may take those of the later ones.
-enum class ForkRank { runtime, watcher, promoter, nic_file, count };
+enum class ForkRank {
+  runtime,
+  watcher,
+  tokens,
+  promoter,
+  page_gate,
+  nic_file,
+  registry,
+  operation_pages,
+  capture,
+  fault_guard,
+  heaps,         // libmlx5
+  reserved_qpns,
+  fork_ranges,   // libibverbs
+  hooks,         // the preload library
+  kept_nodes,
+  count
+};
 
 struct ForkHandlers {
   void (*before)() = nullptr;
@@ -19,5 +38,17 @@ struct ForkHandlers {
 
 // All three are wanted. Once for each rank; a second call for a rank changes nothing.
 void at_fork(ForkRank rank, const ForkHandlers& handlers);
+
+// The one lock of a rank that has nothing but a lock. A child finds it free, and what it guards whole: no thread of the
+// parent is inside while the process forks. Never destroyed.
+template <ForkRank kRank>
+std::mutex& mutex_over_fork() {
+  static auto* mutex = [] {
+    at_fork(kRank, {[] { mutex_over_fork<kRank>().lock(); }, [] { mutex_over_fork<kRank>().unlock(); },
+                    [] { mutex_over_fork<kRank>().unlock(); }});
+    return new std::mutex;
+  }();
+  return *mutex;
+}
 
 }  // namespace verbena

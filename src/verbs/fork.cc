@@ -16,6 +16,7 @@
 #include <new>
 #include <vector>
 
+#include "support/at_fork.h"
 #include "verbs/internal.h"
 
 namespace verbena::verbs {
@@ -28,7 +29,7 @@ class ForkGuard {
 
   // 0 or an errno. Checks that the kernel does what we need.
   int enable() {
-    std::lock_guard guard(lock_);
+    std::lock_guard guard(mutex_over_fork<ForkRank::fork_ranges>());
     if (enabled()) return 0;
     if (late()) return EINVAL;  // memory is registered already, and unaccounted for
     huge_ = std::getenv("RDMAV_HUGEPAGES_SAFE") != nullptr;
@@ -48,7 +49,7 @@ class ForkGuard {
       return 0;
     }
     if (base == 0 || size == 0) return 0;
-    std::lock_guard guard(lock_);
+    std::lock_guard guard(mutex_over_fork<ForkRank::fork_ranges>());
     std::size_t page = huge_ ? page_size_at(base) : page_;
     std::uintptr_t start = base & ~(page - 1);
     std::uintptr_t end = (base + size + page - 1) & ~(page - 1);
@@ -156,7 +157,6 @@ class ForkGuard {
     return result;
   }
 
-  std::mutex lock_;
   std::atomic<bool> enabled_{false};
   std::atomic<bool> too_late_{false};
   bool huge_ = false;
@@ -187,7 +187,11 @@ extern "C" {
 
 int ibv_fork_init(void) { return report(fork_guard().enable()); }
 
-ibv_fork_status ibv_is_fork_initialized(void) { return fork_guard().enabled() ? IBV_FORK_ENABLED : IBV_FORK_DISABLED; }
+// "Unneeded" goes before both other answers (ibv_is_fork_initialized(3)).
+ibv_fork_status ibv_is_fork_initialized(void) {
+  if (copies_on_fork()) return IBV_FORK_UNNEEDED;
+  return fork_guard().enabled() ? IBV_FORK_ENABLED : IBV_FORK_DISABLED;
+}
 
 int ibv_dontfork_range(void* base, std::size_t size) { return change_range(base, size, 1); }
 int ibv_dofork_range(void* base, std::size_t size) { return change_range(base, size, -1); }

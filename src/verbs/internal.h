@@ -47,6 +47,9 @@ int query_gid_entry(ibv_context*, std::uint32_t port, std::uint32_t index, ibv_g
 int device_attribute(const Device& device, char* buffer, std::size_t size, const char* format, ...)
     __attribute__((format(printf, 4, 5)));
 
+// copy_on_fork.cc: whether fork(2) is harmless to memory that the device knows. Any thread.
+bool copies_on_fork();
+
 }  // namespace verbena::verbs
 
 // fork.cc

@@ -6,6 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
+
 #include "endpoint.h"
 
 using namespace faults;
@@ -21,6 +24,42 @@ void round_trip(Endpoint& a, const Remote& to, unsigned seed, const char* when) 
   a.post(IBV_WR_RDMA_READ, to, 4096);
   check(a.wait(20).status == IBV_WC_SUCCESS, std::string(when) + ": read");
   check(a.buffer()[4095] == static_cast<char>(seed), std::string(when) + ": the data is there");
+}
+
+// Forks while other threads command the NIC and use it: each child, which opens it for itself, finds every lock free.
+void fork_beside_threads() {
+  Endpoint busy;
+  busy.connect(busy.local());
+  std::atomic<bool> stop = false;
+  ibv_pd* pd = ibv_alloc_pd(busy.context());
+  std::thread commands([&] {
+    alignas(4096) static char memory[4096];
+    while (!stop) {
+      ibv_cq* cq = ibv_create_cq(busy.context(), 16, nullptr, nullptr, 0);
+      ibv_mr* mr = ibv_reg_mr(pd, memory, sizeof memory, IBV_ACCESS_LOCAL_WRITE);
+      if (!check(cq != nullptr && mr != nullptr, "commands go on beside forks")) return;
+      ibv_dereg_mr(mr);
+      ibv_destroy_cq(cq);
+    }
+  });
+  std::thread traffic([&] {
+    const Remote self = busy.local();
+    while (!stop) {
+      busy.post(IBV_WR_RDMA_WRITE, self, 64);
+      if (!check(busy.wait(20).status == IBV_WC_SUCCESS, "traffic goes on beside forks")) return;
+    }
+  });
+  for (unsigned i = 0; i < 100 && failures() == 0; ++i) {
+    Child child = spawn([](int) {
+      Endpoint mine;
+      return 0;
+    });
+    check(child.wait(10) == 0, "a child opens the NIC, whatever the parent's threads were at: fork " + std::to_string(i));
+  }
+  stop = true;
+  commands.join();
+  traffic.join();
+  ibv_dealloc_pd(pd);
 }
 
 void run(bool with_init) {
@@ -61,6 +100,7 @@ void run(bool with_init) {
   round_trip(me, remote, 60, "after the children are gone");
   send(passive.socket, 'd');
   check(passive.wait(20) == 0, "the passive side ends well");
+  fork_beside_threads();
 }
 
 }  // namespace

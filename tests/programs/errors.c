@@ -220,7 +220,16 @@ static void limits(void) {
   srq.attr.max_wr = (uint32_t)d.max_srq_wr;
   struct ibv_srq* s = ibv_create_srq(w.pd, &srq);
   EXPECT(s, "max_srq_wr: %d", errno);
-  if (s) CHECK(!ibv_destroy_srq(s));
+  if (s) {
+    // mlx5_ib_modify_srq(): no other size, a limit below it, and no look at what else the mask says.
+    struct ibv_srq_attr to = {.max_wr = 16, .srq_limit = 3};
+    EXPECT(ibv_modify_srq(s, &to, IBV_SRQ_MAX_WR) == EINVAL, "resized");
+    EXPECT(!ibv_modify_srq(s, &to, 4), "a bit that is none");
+    EXPECT(!ibv_modify_srq(s, &to, IBV_SRQ_LIMIT | 4), "beside one that is");
+    to.srq_limit = srq.attr.max_wr + 1;
+    EXPECT(ibv_modify_srq(s, &to, IBV_SRQ_LIMIT) == EINVAL, "limit at the size");
+    CHECK(!ibv_destroy_srq(s));
+  }
   CHECK(!ibv_destroy_cq(cq));
 }
 

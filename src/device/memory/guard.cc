@@ -8,6 +8,8 @@
 #include <atomic>
 #include <mutex>
 
+#include "support/at_fork.h"
+
 #if !defined(__x86_64__)
 #error "the guarded copy is written for x86-64"
 #endif
@@ -189,8 +191,7 @@ void on_fault(int signal_number, siginfo_t* info, void* context) {
 }  // namespace
 
 void ensure_guard() {
-  static auto* mutex = new std::mutex;
-  std::lock_guard guard(*mutex);
+  std::lock_guard guard(mutex_over_fork<ForkRank::fault_guard>());
   for (const int n : {SIGSEGV, SIGBUS}) {
     struct sigaction now {};
     if (sigaction(n, nullptr, &now) != 0) continue;

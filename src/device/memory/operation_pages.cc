@@ -19,6 +19,7 @@
 #include "device/memory/guard.h"
 #include "device/memory/instruction.h"
 #include "device/transport/clock.h"
+#include "support/at_fork.h"
 
 namespace verbena::device {
 
@@ -39,10 +40,7 @@ Identity identity;
 std::atomic<bool> in_use{false};
 std::array<std::atomic<std::byte*>, kPlaces> memories{};
 
-std::mutex& places_mutex() {
-  static auto* m = new std::mutex;
-  return *m;
-}
+std::mutex& places_mutex() { return mutex_over_fork<ForkRank::operation_pages>(); }
 
 bool make_identity() {
   if (identity.fd >= 0) return true;

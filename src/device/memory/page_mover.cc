@@ -19,6 +19,7 @@
 #include "device/memory/raw_map.h"
 #include "device/shared/lock.h"
 #include "device/transport/clock.h"
+#include "support/at_fork.h"
 
 namespace verbena::device {
 
@@ -49,16 +50,11 @@ bool wait_at_gate(std::uintptr_t address) {
   return retry_count.fetch_add(1) < 64;
 }
 
-std::mutex& gate_mutex() {
-  static auto* m = new std::mutex;
-  return *m;
-}
-
 // Holds back the program's writes to a range, and visitors, while it lives. No signal handler of the program runs in
 // this thread meanwhile: it could wait at the gate for ever.
 class Gate {
  public:
-  Gate(SliceHeader& header, std::uint64_t va, std::uint64_t end) : header_(header), va_(va), bytes_(end - va), only_(gate_mutex()) {
+  Gate(SliceHeader& header, std::uint64_t va, std::uint64_t end) : header_(header), va_(va), bytes_(end - va), only_(mutex_over_fork<ForkRank::page_gate>()) {
     ensure_guard();
     set_fault_hook(&wait_at_gate);
     sigset_t all;

@@ -13,12 +13,13 @@
 #include "device/transport/impl.h"
 #include "device/transport/requester.h"
 #include "device/transport/vendor.h"
+#include "support/at_fork.h"
 
 namespace verbena::device {
 
 namespace {
 constexpr std::size_t kLocalsBytes = std::size_t{kMaxQps} * sizeof(QpLocal);
-std::mutex capture_mutex;
+std::mutex& capture_mutex() { return mutex_over_fork<ForkRank::capture>(); }
 std::string* capture_file = nullptr;
 }  // namespace
 
@@ -27,7 +28,7 @@ Engine::Impl::Impl(Nic& nic) : promoter(nic), errands(nic, promoter), shaping(ni
   void* p = map_sparse(kLocalsBytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
   locals_ = static_cast<QpLocal*>(p);
   if (auto registry = fabric::Registry::open(nic.run_dir())) registry_ = *registry;
-  std::lock_guard guard(capture_mutex);
+  std::lock_guard guard(capture_mutex());
   if (capture_file != nullptr) {
     trace = Trace::open(*capture_file);
   } else if (const char* env = getenv("VERBENA_CAPTURE"); env != nullptr && *env != '\0') {
@@ -48,7 +49,7 @@ Engine::Engine(Nic& nic) : impl_(std::make_unique<Impl>(nic)) {}
 Engine::~Engine() = default;
 
 void Engine::set_capture(const std::string& file) {
-  std::lock_guard guard(capture_mutex);
+  std::lock_guard guard(capture_mutex());
   delete capture_file;
   capture_file = file.empty() ? nullptr : new std::string(file);
 }

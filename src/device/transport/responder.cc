@@ -161,7 +161,11 @@ Answer Responder::receive_connected(const fabric::Packet& packet, const Payload&
   if (qp_.type == QpType::xrc) [[unlikely]] {
     // A message goes where its first packet went.
     const bool going_on = (qp_.rx_flags & kRxHasWqe) != 0;
-    if (!find_xrc_queue(going_on ? qp_.rx_srqn : packet.xrc_srqn)) return fatal(reply, NakCode::invalid_request);
+    if (!find_xrc_queue(going_on ? qp_.rx_srqn : packet.xrc_srqn)) {
+      // Of a process that dies the queue pairs go before what they receive into: nobody answers any more.
+      if (!nic_.alive(owner_) || nic_.segment().slots[owner_.slot].generation.load() != owner_.generation) return Answer::none;
+      return fatal(reply, NakCode::invalid_request);
+    }
     qp_.rx_srqn = xrc_.srq->srqn;
   }
   return request(op, packet, payload, reply);

@@ -5,6 +5,7 @@
 #include "mlx5/devx/command.h"
 #include "mlx5/export.h"
 #include "prm/general_object.h"
+#include "support/at_fork.h"
 
 namespace verbena::mlx5 {
 
@@ -15,8 +16,7 @@ constexpr std::size_t kBody = 16;  // of the object: reserved
 
 // A context gets its account with its first number.
 ReservedQpns& account_of(Context* context) {
-  static auto* mutex = new std::mutex;
-  std::lock_guard guard(*mutex);
+  std::lock_guard guard(mutex_over_fork<ForkRank::reserved_qpns>());
   if (!context->reserved_qpns) context->reserved_qpns = std::make_shared<ReservedQpns>(context);
   return *context->reserved_qpns;
 }

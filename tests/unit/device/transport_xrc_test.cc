@@ -1,5 +1,6 @@
 // XRC: the target queue pair is one process's, the receive queue that a packet names another's, and both must be of one
 // domain. Remote memory is the receive queue's process's.
+#include "device/transport/responder.h"
 #include "transport_world.h"
 
 namespace verbena::device::test {
@@ -138,6 +139,23 @@ TEST_F(Xrc, AnotherDomainAndAMissingQueueAreInvalidRequests) {
   connect(*initiator, *target);
   a->post(*initiator, {.inline_data = "x", .xrc_srqn = 0xabcdef});
   EXPECT_EQ(a->wait(*ca).syndrome, static_cast<unsigned>(CqeSyndrome::remote_inval_req_err));
+}
+
+// The target and its queue are one process's, which dies: whichever is seen to be gone first, nobody answers.
+TEST_F(Xrc, ADyingProcessAnswersNothing) {
+  const auto found = a->nic->find_qp(target->context->qpn);
+  ASSERT_TRUE(found);
+  found.peer->dead.store(true);
+  Deferred deferred(&a->nic->self());
+  fabric::Packet packet{};
+  packet.opcode = prm::bth_opcode(prm::BthService::xrc, prm::BthOperation::send_only);
+  packet.dest_qpn = target->context->qpn;
+  packet.psn = target->context->epsn;
+  packet.xrc_srqn = 0xabcdef;
+  const PieceList nothing{};
+  Reply reply;
+  EXPECT_EQ(Responder(*a->nic, *found.peer, *found.context, a->nic->me(), deferred).receive(packet, {&nothing, 0, 0}, reply), Answer::none);
+  EXPECT_NE(static_cast<QpState>(target->context->state.load()), QpState::err);
 }
 
 TEST_F(Xrc, AnEmptyQueueIsNotReady) {
