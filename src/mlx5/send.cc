@@ -117,6 +117,24 @@ Built build_key_change(const Qp* qp, const ibv_send_wr& wr, char* ctrl, std::uin
   }
 }
 
+// What the device is to refuse: operations that the transport does not have. 0: there is no such operation.
+[[gnu::noinline]] std::uint32_t unserved_opcode(ibv_wr_opcode opcode) {
+  switch (number_of(opcode)) {
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+      return MLX5_OPCODE_ATOMIC_CS;
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+      return MLX5_OPCODE_ATOMIC_FA;
+    case IBV_WR_LOCAL_INV:
+    case IBV_WR_BIND_MW:
+    case IBV_WR_DRIVER1:
+      return MLX5_OPCODE_UMR;
+    case IBV_WR_TSO:
+      return MLX5_OPCODE_TSO;
+    default:
+      return 0;
+  }
+}
+
 // An Ethernet frame: its head is in the WQE as far as the device insists on it.
 VERBENA_INLINE Built build_frame(const Qp* qp, const ibv_send_wr& wr, char* ctrl, std::uint32_t post, std::uint8_t fence) {
   const SendQueue& sq = qp->sq;
@@ -177,8 +195,10 @@ VERBENA_INLINE Built build(const Qp* qp, const ibv_send_wr& wr, char* ctrl, std:
       remote = true;
       break;
     default:
-      if constexpr (kTransport == Transport::datagram || kTransport == Transport::frames) return -EINVAL;
-      return build_rare(qp, wr, ctrl, post, fence, kTransport == Transport::xrc);
+      if (kTransport != Transport::datagram && wr.opcode != IBV_WR_TSO && wr.opcode != IBV_WR_DRIVER1)
+        return build_rare(qp, wr, ctrl, post, fence, kTransport == Transport::xrc);
+      if (!(opcode = unserved_opcode(wr.opcode))) return -EINVAL;
+      break;
   }
   if constexpr (kTransport == Transport::xrc) {
     set_xrc(at, wr.qp_type.xrc.remote_srqn);

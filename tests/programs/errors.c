@@ -161,6 +161,31 @@ static void silence(void) {
   CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_cq(cq));
 }
 
+// What a datagram QP does not do is the device's to refuse: a completion, and the send queue in error.
+static void datagrams(void) {
+  const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP,
+                                        IBV_WR_ATOMIC_FETCH_AND_ADD};
+  struct ibv_cq* cq = ibv_create_cq(w.context, 16, NULL, NULL, 0);
+  struct ibv_ah_attr to = attributes(&w, 0).ah_attr;
+  struct ibv_ah* ah = ibv_create_ah(w.pd, &to);
+  CHECK(cq && ah);
+  for (unsigned i = 0; i < sizeof opcodes / sizeof *opcodes; ++i) {
+    struct ibv_qp* qp = make_qp(&w, IBV_QPT_UD, cq, cq, NULL);
+    connect_qp(&w, qp, 0);
+    struct ibv_sge sge = {(uintptr_t)memory, 8, local->lkey};
+    struct ibv_send_wr wr = request(opcodes[i], &sge), *bad;
+    wr.wr.ud.ah = ah;
+    wr.wr.ud.remote_qpn = qp->qp_num;
+    wr.wr.ud.remote_qkey = 0x1111;
+    CHECK(!ibv_post_send(qp, &wr, &bad));
+    const struct ibv_wc wc = next_wc(cq);
+    EXPECT(wc.status == IBV_WC_LOC_QP_OP_ERR, "opcode %d: %s", opcodes[i], ibv_wc_status_str(wc.status));
+    EXPECT(state_of(qp) == IBV_QPS_SQE, "opcode %d: state %d", opcodes[i], state_of(qp));
+    CHECK(!ibv_destroy_qp(qp));
+  }
+  CHECK(!ibv_destroy_ah(ah) && !ibv_destroy_cq(cq));
+}
+
 // Moving a QP to the error state flushes what it holds; a full send queue refuses, also without signals.
 static void flush_and_full(void) {
   struct Pair p = make_pair();
@@ -251,6 +276,7 @@ int main(void) {
   CHECK(local = ibv_reg_mr(w.pd, memory, 2 * kBuffer, kAllAccess));
   receives();
   silence();
+  datagrams();
   flush_and_full();
   limits();
   if (failures) return 1;

@@ -325,7 +325,7 @@ void Requester::finish(std::uint64_t bytes, const std::byte* inline_data) {
     v.set<prm::Cqe64::send_wqe_opcode>(static_cast<std::uint32_t>(wqe_.opcode)).set<prm::Cqe64::qpn>(qp_.qpn);
     v.set<prm::Cqe64::wqe_counter>(wqe_.index);
     v.set<prm::Cqe64::opcode>(prm::CqeOpcode::req).set<prm::Cqe64::format>(format);
-    if (!complete_.post(qp_.send_cq, cqe, false)) [[unlikely]] {
+    if (!complete_.post(qp_.send_cq, cqe, wqe_.event)) [[unlikely]] {
       complete_.event(prm::EventType::wq_catas_error, 0, qp_.qpn);
       engine_.fail(qp_, deferred_);
     }

@@ -28,6 +28,7 @@ SendWqe::Fetch SendWqe::fetch(const QpContext& qp, Peer& self, std::uint16_t at,
   blocks = 1;
   opcode = WqeOpcode::nop;
   signaled = true;
+  event = false;
   if (!copy_out(qp, self, at, 0, raw, prm::kSendWqeBasicBlock)) return Fetch::unreadable;
   const prm::ConstView<prm::CtrlSeg> ctrl(raw);
   const std::uint32_t ds = ctrl.get<prm::CtrlSeg::ds>();
@@ -43,6 +44,7 @@ SendWqe::Fetch SendWqe::fetch(const QpContext& qp, Peer& self, std::uint16_t at,
     return Fetch::unreadable;
   const auto ce = ctrl.get<prm::CtrlSeg::ce>();
   signaled = ce == prm::WqeCompletion::always || ce == prm::WqeCompletion::always_and_event;
+  event = ce == prm::WqeCompletion::always_and_event;
   solicited = ctrl.get<prm::CtrlSeg::se>() != 0;
   fenced = ctrl.get<prm::CtrlSeg::fm>() != prm::WqeFence::none;
   immediate = ctrl.get<prm::CtrlSeg::imm>();

@@ -25,6 +25,7 @@ struct SendWqe {
   prm::WqeOpcode opcode;
   std::uint8_t opmod;
   bool signaled, solicited, fenced;
+  bool event;                       // its completion is one that a CQ armed for solicited ones waits for
   std::uint16_t index;     // position in WQEBBs
   std::uint16_t blocks;    // WQEBBs it takes
   unsigned bytes;          // of raw that are valid

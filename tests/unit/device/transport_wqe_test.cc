@@ -46,7 +46,8 @@ class Wqe : public World {
     }
   }
   // A WQE of `ds` octowords of which the first `bytes` are given; the rest is zero.
-  void raw(WqeOpcode opcode, unsigned ds, std::span<const std::byte> body = {}) {
+  void raw(WqeOpcode opcode, unsigned ds, std::span<const std::byte> body = {},
+           prm::WqeCompletion completion = prm::WqeCompletion::always) {
     alignas(64) std::byte w[1024]{};
     if (!body.empty()) std::memcpy(w + 16, body.data(), std::min(body.size(), sizeof w - 16));
     prm::View<prm::CtrlSeg>(w)
@@ -54,7 +55,7 @@ class Wqe : public World {
         .set<prm::CtrlSeg::wqe_index>(qa->sq_pi)
         .set<prm::CtrlSeg::qpn>(qa->context->qpn)
         .set<prm::CtrlSeg::ds>(ds)
-        .set<prm::CtrlSeg::ce>(prm::WqeCompletion::always);
+        .set<prm::CtrlSeg::ce>(completion);
     a->raw_wqe(*qa, w, std::max(ds, 1u) * 16);
     a->engine->ring_sq(*qa->context);
   }
@@ -245,6 +246,28 @@ TEST_F(Wqe, ControlSegment) {
     a->engine->ring_sq(*qa->context);
     fails(CqeSyndrome::local_qp_op_err, "past what is posted");
   }
+  works();
+}
+
+// Completion modes: none, only if it fails (0, 1), always (2), and one that counts as solicited (3).
+TEST_F(Wqe, CompletionModes) {
+  using Mode = prm::WqeCompletion;
+  pair(QpType::rc);
+  for (const Mode mode : {Mode::on_error, Mode::on_first_error, Mode::always, Mode::always_and_event}) {
+    again();
+    const bool always = mode == Mode::always || mode == Mode::always_and_event;
+    ca->context->arm.store(kCqArmedSolicited);
+    raw(WqeOpcode::nop, 1, {}, mode);
+    EXPECT_EQ(a->poll(*ca).valid, always) << static_cast<unsigned>(mode);
+    EXPECT_EQ(ca->context->arm.load() == 0, mode == Mode::always_and_event) << static_cast<unsigned>(mode);
+    again();
+    ca->context->arm.store(kCqArmedSolicited);
+    raw(WqeOpcode::rdma_write, 1, {}, mode);
+    const auto failed = a->poll(*ca);
+    EXPECT_EQ(failed.opcode, CqeOpcode::req_err) << static_cast<unsigned>(mode);
+    EXPECT_EQ(ca->context->arm.load(), 0u) << "an error counts as solicited";
+  }
+  ca->context->arm.store(0);
   works();
 }
 
