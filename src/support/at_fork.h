@@ -40,15 +40,19 @@ struct ForkHandlers {
 void at_fork(ForkRank rank, const ForkHandlers& handlers);
 
 // The one lock of a rank that has nothing but a lock. A child finds it free, and what it guards whole: no thread of the
-// parent is inside while the process forks. Never destroyed.
+// parent is inside while the process forks. It is there, and its rank listed, from when the library is loaded: what
+// begins at its first use could be half begun in the child.
+template <ForkRank kRank>
+struct OverFork {
+  static inline constinit std::mutex mutex;
+  static inline const bool listed =
+      (at_fork(kRank, {[] { mutex.lock(); }, [] { mutex.unlock(); }, [] { mutex.unlock(); }}), true);
+};
+
 template <ForkRank kRank>
 std::mutex& mutex_over_fork() {
-  static auto* mutex = [] {
-    at_fork(kRank, {[] { mutex_over_fork<kRank>().lock(); }, [] { mutex_over_fork<kRank>().unlock(); },
-                    [] { mutex_over_fork<kRank>().unlock(); }});
-    return new std::mutex;
-  }();
-  return *mutex;
+  static_cast<void>(OverFork<kRank>::listed);
+  return OverFork<kRank>::mutex;
 }
 
 }  // namespace verbena
