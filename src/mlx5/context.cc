@@ -52,6 +52,7 @@ constexpr verbs::Ops kOps = {
     .reg_dm_mr = reg_dm_mr,
     .import_dm = import_dm,
     .unimport_dm = unimport_dm,
+    .dm_export_dmabuf_fd = export_dm,
     .import_mr = import_mr,
     .unimport_mr = unimport_mr,
     .import_pd = import_pd,

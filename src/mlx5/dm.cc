@@ -54,6 +54,7 @@ int copy_from(void* to, ibv_dm* ibdm, std::uint64_t offset, std::size_t length) 
 bool map(Context* context, Dm* dm, std::uint16_t index, std::uint64_t start_offset, std::size_t length) {
   dm->mapping = map_device_memory(context, index, length);
   if (!dm->mapping) return false;
+  dm->map_offset = device_memory_offset(index);
   dm->start = static_cast<char*>(dm->mapping) + (start_offset & (kPage - 1));
   dm->length = length;
   dm->dm.memcpy_to_dm = copy_to;
@@ -90,11 +91,15 @@ ibv_dm* alloc_steering(Context* context, const ibv_alloc_dm_attr& attr, std::uin
 
 }  // namespace
 
-void* map_device_memory(Context* context, std::uint16_t index, std::size_t length) {
+std::uint64_t device_memory_offset(std::uint16_t index) {
   const std::uint64_t page = (std::uint64_t{index} & 0xff) | (std::uint64_t{index} >> 8) << 16 |
                              std::uint64_t{MLX5_IB_MMAP_DEVICE_MEM} << 8;
+  return page * kPage;
+}
+
+void* map_device_memory(Context* context, std::uint16_t index, std::size_t length) {
   void* memory = context->backend->mmap(nullptr, mapped_length(length), PROT_READ | PROT_WRITE, MAP_SHARED,
-                                        context->ibv()->cmd_fd, static_cast<std::int64_t>(page * kPage));
+                                        context->ibv()->cmd_fd, static_cast<std::int64_t>(device_memory_offset(index)));
   return memory == MAP_FAILED ? nullptr : memory;
 }
 
@@ -123,6 +128,8 @@ void unimport_dm(ibv_dm* ibdm) {
   if (dm->mapping) munmap(dm->mapping, mapped_length(dm->length));
   delete dm;
 }
+
+int export_dm(ibv_dm* dm) { return verbena_cmd_export_dmabuf_fd(dm->context, dm_of(dm)->map_offset); }
 
 ibv_dm* import_dm(ibv_context* ibv, std::uint32_t handle) {
   Context* context = context_of(ibv);

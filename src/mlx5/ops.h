@@ -46,6 +46,7 @@ ibv_dm* alloc_dm(ibv_context*, ibv_alloc_dm_attr*);
 int free_dm(ibv_dm*);
 ibv_dm* import_dm(ibv_context*, std::uint32_t handle);
 void unimport_dm(ibv_dm*);
+int export_dm(ibv_dm*);
 
 // cq.cc, poll.cc
 ibv_cq* create_cq(ibv_context*, int cqe, ibv_comp_channel*, int vector);

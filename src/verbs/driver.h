@@ -143,6 +143,7 @@ struct Ops {
   ibv_mr* (*reg_dm_mr)(ibv_pd*, ibv_dm*, std::uint64_t offset, std::size_t length, unsigned access);
   ibv_dm* (*import_dm)(ibv_context*, std::uint32_t handle);
   void (*unimport_dm)(ibv_dm*);
+  int (*dm_export_dmabuf_fd)(ibv_dm*);  // a descriptor, or -1 with errno
   ibv_mr* (*import_mr)(ibv_pd*, std::uint32_t handle);
   void (*unimport_mr)(ibv_mr*);
   ibv_pd* (*import_pd)(ibv_context*, std::uint32_t handle);
@@ -290,6 +291,9 @@ int verbena_cmd_alloc_mw(ibv_pd*, ibv_mw_type, ibv_mw*, const verbena_udata*);
 int verbena_cmd_dealloc_mw(ibv_mw*);
 int verbena_cmd_alloc_dm(ibv_context*, const ibv_alloc_dm_attr*, verbena::verbs::Dm*, verbena_bundle* driver);
 int verbena_cmd_free_dm(verbena::verbs::Dm*);
+// What mmap(2) of the command descriptor maps at `offset`, as a dma-buf: its descriptor, or -1 with errno. Only recent kernels
+// can (EPROTONOSUPPORT from others).
+int verbena_cmd_export_dmabuf_fd(ibv_context*, std::uint64_t offset);
 int verbena_cmd_reg_dm_mr(ibv_pd*, verbena::verbs::Dm*, std::uint64_t offset, std::size_t length, unsigned access,
                           verbena::verbs::Mr*, verbena_bundle* driver);
 

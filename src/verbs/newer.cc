@@ -167,10 +167,7 @@ int ibv_export_buf_dmabuf_fd(ibv_buf*) {
   errno = ENODATA;
   return -1;
 }
-int ibv_dm_export_dmabuf_fd(ibv_dm*) {
-  errno = EOPNOTSUPP;
-  return -1;
-}
+int ibv_dm_export_dmabuf_fd(ibv_dm* dm) { return ops(dm->context).dm_export_dmabuf_fd(dm); }
 
 int ibv_query_port_speed(ibv_context* context, std::uint32_t port, std::uint64_t* speed) {
   verbena_bundle bundle(UVERBS_OBJECT_DEVICE, newer::kQueryPortSpeed);

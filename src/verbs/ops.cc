@@ -8,7 +8,7 @@
   X(query_device_ex)                                                                                                  \
   X(query_port) X(query_rt_values) X(async_event) X(alloc_pd) X(dealloc_pd) X(alloc_td) X(dealloc_td)                 \
       X(alloc_parent_domain) X(reg_mr) X(reg_dmabuf_mr) X(rereg_mr) X(dereg_mr) X(advise_mr) X(alloc_null_mr)         \
-          X(alloc_mw) X(dealloc_mw) X(bind_mw) X(alloc_dm) X(free_dm) X(reg_dm_mr) X(import_dm) X(unimport_dm)        \
+          X(alloc_mw) X(dealloc_mw) X(bind_mw) X(alloc_dm) X(free_dm) X(reg_dm_mr) X(import_dm) X(unimport_dm) X(dm_export_dmabuf_fd)  \
               X(import_mr) X(unimport_mr) X(import_pd) X(unimport_pd) X(create_cq) X(create_cq_ex) X(poll_cq)         \
                   X(req_notify_cq) X(cq_event) X(resize_cq) X(modify_cq) X(destroy_cq) X(create_srq) X(create_srq_ex) \
                       X(modify_srq) X(query_srq) X(get_srq_num) X(destroy_srq) X(post_srq_recv) X(post_srq_ops)       \
@@ -46,6 +46,7 @@ Ops make_defaults() {
   VERBENA_OPS(X)
 #undef X
   table.poll_cq = [](ibv_cq*, int, ibv_wc*) { return -report(EOPNOTSUPP); };  // a positive result counts completions
+  table.dm_export_dmabuf_fd = [](ibv_dm*) { return report(EOPNOTSUPP), -1; };
   table.query_qp_data_in_order = [](ibv_qp*, ibv_wr_opcode, std::uint32_t) { return 0; };
   table.get_srq_num = [](ibv_srq* srq, std::uint32_t* number) {
     const Srq* own = derived<Srq>(srq);

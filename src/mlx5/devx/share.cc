@@ -8,7 +8,6 @@
 #include "mlx5/devx/umem.h"
 #include "mlx5/export.h"
 #include "mlx5/uar.h"
-#include "uverbs/newer.h"
 
 using namespace verbena;
 using namespace verbena::mlx5;
@@ -48,16 +47,8 @@ VERBENA_MLX5_EXPORT mlx5dv_devx_umem* mlx5dv_devx_umem_import(ibv_context* ibv, 
 
 VERBENA_MLX5_EXPORT void mlx5dv_devx_umem_unimport(mlx5dv_devx_umem* dv) { delete umem_of(dv); }
 
-// Only recent kernels can make a dma-buf of a doorbell page.
 VERBENA_MLX5_EXPORT int mlx5dv_devx_uar_export_dmabuf_fd(mlx5dv_devx_uar* devx) {
-  uverbs::Bundle bundle(uverbs::newer::kObjectDmabuf, uverbs::newer::kDmabufAlloc);
-  const auto fd = bundle.out_fd(uverbs::newer::kAllocDmabufHandle);
-  bundle.in_u64(uverbs::newer::kAllocDmabufPage, static_cast<std::uint64_t>(devx->mmap_off));
-  if (int error = verbena_execute(uar_of(devx)->context, &bundle)) {
-    errno = error;
-    return -1;
-  }
-  return bundle.fd(fd);
+  return verbena_cmd_export_dmabuf_fd(uar_of(devx)->context->ibv(), static_cast<std::uint64_t>(devx->mmap_off));
 }
 
 }  // extern "C"

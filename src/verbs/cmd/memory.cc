@@ -1,4 +1,5 @@
 // Protection domains, memory regions, memory windows and device memory.
+#include "uverbs/newer.h"
 #include "verbs/cmd/request.h"
 
 using namespace verbena::verbs;
@@ -165,6 +166,17 @@ int verbena_cmd_free_dm(Dm* dm) {
   bundle.in_object(UVERBS_ATTR_FREE_DM_HANDLE, dm->dm.handle);
   int error = verbena_execute(context_of(dm->dm.context), &bundle);
   return treat_as_destroyed(error) ? 0 : error;
+}
+
+int verbena_cmd_export_dmabuf_fd(ibv_context* context, std::uint64_t offset) {
+  verbena_bundle bundle(verbena::uverbs::newer::kObjectDmabuf, verbena::uverbs::newer::kDmabufAlloc);
+  const auto fd = bundle.out_fd(verbena::uverbs::newer::kAllocDmabufHandle);
+  bundle.in_u64(verbena::uverbs::newer::kAllocDmabufPage, offset);
+  if (int error = verbena_execute(context_of(context), &bundle)) {
+    errno = error;
+    return -1;
+  }
+  return bundle.fd(fd);
 }
 
 int verbena_cmd_reg_dm_mr(ibv_pd* pd, Dm* dm, std::uint64_t offset, std::size_t length, unsigned access, Mr* mr,
