@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "device/shared/segments.h"
+#include "device/transport/shaping.h"
 
 namespace verbena::device {
 namespace {
@@ -111,6 +112,15 @@ void read_link(Reader& r, const toml::table& t, Profile& p) {
   r.number(t, "link.", "gid_table_size", 8, kGidTableSize, p.gid_table_size);
 }
 
+void read_eswitch(Reader& r, const toml::table& t, Profile& p) {
+  r.only(t, "eswitch.", {"mode"});
+  const auto mode = r.text(t, "eswitch.", "mode");
+  if (!mode) return;
+  if (*mode != "switchdev" && *mode != "legacy")
+    return r.refuse(*t.get("mode"), "eswitch.mode must be \"switchdev\" or \"legacy\"");
+  p.eswitch = *mode == "legacy" ? EswitchMode::legacy : EswitchMode::switchdev;
+}
+
 void read_limits(Reader& r, const toml::table& t, Limits& l) {
   const std::string in = "limits.";
   r.only(t, in, {"log_max_qp",   "log_max_qp_sz",         "log_max_cq",        "log_max_cq_sz",
@@ -118,7 +128,7 @@ void read_limits(Reader& r, const toml::table& t, Limits& l) {
                  "log_max_mkey", "log_max_klm_list_size", "log_max_pd",        "log_max_transport_domain",
                  "log_max_uctx", "log_max_umem",          "log_max_mcg",       "max_qp_mcg",
                  "log_max_msg",  "log_max_rd_atomic",     "max_wqe_sz_sq",     "max_wqe_sz_rq",
-                 "max_uar",      "max_q_counters",        "completion_vectors"});
+                 "max_uar",      "max_q_counters",        "packet_pacing_rates", "completion_vectors"});
   r.number(t, in, "log_max_qp", 4, 18, l.log_max_qp);
   r.number(t, in, "log_max_qp_sz", 4, 15, l.log_max_qp_sz);
   r.number(t, in, "log_max_cq", 4, 18, l.log_max_cq);
@@ -141,6 +151,7 @@ void read_limits(Reader& r, const toml::table& t, Limits& l) {
   r.number(t, in, "max_wqe_sz_rq", 32, 512, l.max_wqe_sz_rq);
   r.number(t, in, "max_uar", 4, 1 << 20, l.max_uar);
   r.number(t, in, "max_q_counters", 1, 255, l.max_q_counters);
+  r.number(t, in, "packet_pacing_rates", 0, kRates - 1, l.packet_pacing_rates);
   r.number(t, in, "completion_vectors", 1, 31, l.completion_vectors);
 }
 
@@ -226,9 +237,10 @@ Result<Profile> parse_profile(std::string_view text, std::string_view name) {
     return fail(EINVAL, reader.error());
   }
   const toml::table& root = parsed.table();
-  reader.only(root, "", {"device", "link", "limits", "port"});
+  reader.only(root, "", {"device", "link", "eswitch", "limits", "port"});
   section(reader, root, "device", [&](const toml::table& t) { read_device(reader, t, profile); });
   section(reader, root, "link", [&](const toml::table& t) { read_link(reader, t, profile); });
+  section(reader, root, "eswitch", [&](const toml::table& t) { read_eswitch(reader, t, profile); });
   section(reader, root, "limits", [&](const toml::table& t) { read_limits(reader, t, profile.limits); });
   read_ports(reader, root, profile);
   if (reader.failed()) return fail(EINVAL, reader.error());

@@ -48,7 +48,14 @@ struct Limits {
   unsigned max_wqe_sz_rq = 512;    // bytes: 32 data segments
   unsigned max_uar = 1u << 16;
   unsigned max_q_counters = 255;
+  unsigned packet_pacing_rates = 127;  // entries of the packet pacing table; none: the device does not pace
   unsigned completion_vectors = 8;
+};
+
+// How the driver runs the switch between the NIC's ports and its functions (devlink calls it the mode).
+enum class EswitchMode : std::uint8_t {
+  legacy,     // by MAC address; the driver tells nothing of the switch
+  switchdev,  // by rules; the driver tells what a rule must know of a port
 };
 
 struct Profile {
@@ -65,6 +72,7 @@ struct Profile {
   unsigned gid_table_size = 256;          // entries per port
   unsigned pkey_table_size = 1;           // a RoCE port has the default partition only
   std::uint32_t frequency_khz = 1000000;  // of the timestamp counter: 1 GHz, so CQE timestamps are nanoseconds
+  EswitchMode eswitch = EswitchMode::switchdev;
   std::array<PortProfile, 2> port{};
   Limits limits{};
 

@@ -32,8 +32,7 @@ struct DevxUmem : Object {
 };
 
 // In whose name a command goes to the device: the user context of `file`, or the driver's own if that has none and the
-// command is open to all. EINVAL: it has none and needs one; EOPNOTSUPP: the device has no user contexts, so the driver has
-// none for it either.
+// command is open to all. EINVAL: it has none and needs one.
 int command_uid(File& file, Mailbox in, std::uint16_t* uid);
 // The same of a command about an object.
 int object_command_uid(File& file, Mailbox in, std::uint16_t* uid);

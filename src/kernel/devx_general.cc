@@ -6,9 +6,7 @@ namespace verbena::kernel {
 
 int command_uid(File& file, Mailbox in, std::uint16_t* uid) {
   *uid = file.context().uid;
-  if (*uid) return 0;
-  if (!is_open_to_all(in)) return EINVAL;
-  return file.node().caps().devx ? 0 : EOPNOTSUPP;
+  return *uid || is_open_to_all(in) ? 0 : EINVAL;
 }
 
 int object_command_uid(File& file, Mailbox in, std::uint16_t* uid) {

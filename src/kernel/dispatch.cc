@@ -1,4 +1,5 @@
 #include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
 
 #include <array>
 #include <cerrno>
@@ -56,6 +57,24 @@ int invoke_write(File& file, Request& request) {
   return out.empty() ? 0 : request.write(UVERBS_ATTR_CORE_OUT, out.data(), out.size());
 }
 
+// Objects that the driver has only over a device that can make them: without it their methods are not there at all.
+bool has_object(const Caps& caps, std::uint16_t object) {
+  switch (object) {
+    case MLX5_IB_OBJECT_DEVX:
+    case MLX5_IB_OBJECT_DEVX_OBJ:
+    case MLX5_IB_OBJECT_DEVX_UMEM:
+    case MLX5_IB_OBJECT_DEVX_ASYNC_CMD_FD:
+    case MLX5_IB_OBJECT_DEVX_ASYNC_EVENT_FD:
+      return caps.devx;
+    case MLX5_IB_OBJECT_PP:
+      return caps.rate_entries && caps.rates_of_users;
+    case MLX5_IB_OBJECT_VAR:
+      return caps.virtio_pages;
+    default:
+      return true;
+  }
+}
+
 }  // namespace
 
 std::vector<std::span<const Method>> method_tables() {
@@ -93,7 +112,7 @@ int dispatch(File& file, ib_uverbs_ioctl_hdr* program) {
     if (!error) error = invoke_write(file, request);
   } else {
     const Method* row = find_method(header.object_id, header.method_id);
-    if (!row) return EPROTONOSUPPORT;
+    if (!row || !has_object(file.node().caps(), header.object_id)) return EPROTONOSUPPORT;
     if ((error = request.parse(row->spec))) return error;
     if (row->needs_context && !file.context().ready) return EINVAL;
     error = row->handler(file, request);

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "kernel/device_query.h"
+#include "kernel/eswitch.h"
 #include "kernel/ib.h"
 #include "kernel/method.h"
 #include "uverbs/newer.h"
@@ -151,13 +152,12 @@ constexpr AttrSpec kMlx5QueryPortAttrs[] = {
 };
 
 int native_mlx5_query_port(File& file, Request& request) {
-  if (request.value<std::uint32_t>(MLX5_IB_ATTR_QUERY_PORT_PORT_NUM) != 1) return EINVAL;
+  const auto port = request.value<std::uint32_t>(MLX5_IB_ATTR_QUERY_PORT_PORT_NUM);
+  if (port != 1) return EINVAL;
   mlx5_ib_uapi_query_port response{};
-  response.flags = MLX5_IB_UAPI_QUERY_PORT_VPORT | MLX5_IB_UAPI_QUERY_PORT_VPORT_VHCA_ID |
-                   MLX5_IB_UAPI_QUERY_PORT_ESW_OWNER_VHCA_ID;
-  response.vport = 0;
-  response.vport_vhca_id = file.node().caps().vhca_id;
-  response.esw_owner_vhca_id = file.node().caps().vhca_id;
+  if (file.node().profile().eswitch == device::EswitchMode::switchdev) {
+    if (int error = fill_switchdev_info(file.node(), port, &response)) return error;
+  }
   return request.write_or_zero(MLX5_IB_ATTR_QUERY_PORT, &response, sizeof response);
 }
 

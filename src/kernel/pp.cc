@@ -28,8 +28,6 @@ constexpr AttrSpec kAllocAttrs[] = {
 };
 
 int native_alloc(File& file, Request& request) {
-  const Caps& caps = file.node().caps();
-  if (!caps.rate_entries || !caps.rates_of_users) return EPROTONOSUPPORT;
   const auto in = request.in(MLX5_IB_ATTR_PP_OBJ_ALLOC_CTX);
   RateContents contents{};
   if (in.empty() || in.size() > contents.size()) return EINVAL;

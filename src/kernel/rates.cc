@@ -34,6 +34,7 @@ int RateTable::take(device::Device& device, const RateContents& contents, std::u
                     std::uint16_t* index) {
   const auto kbps = prm::ConstView<prm::SetPpRateLimitContext>(contents.data()).get<prm::SetPpRateLimitContext::rate_limit>();
   std::lock_guard guard(lock_);
+  if (entries_.empty()) return EOPNOTSUPP;
   if (!kbps || kbps < min_kbps_ || kbps > max_kbps_) return EINVAL;
   Entry* entry = find(contents, uid, dedicated);
   if (!entry) return ENOSPC;

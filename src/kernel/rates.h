@@ -20,7 +20,7 @@ class RateTable {
  public:
   void resize(const Caps& caps);
   // An entry with these contents for queues of `uid`: one that is there already, unless it is to be `dedicated`. 0 or an
-  // errno: EINVAL (no such rate), ENOSPC, or what the device says.
+  // errno: EOPNOTSUPP (there is no table), EINVAL (no such rate), ENOSPC, or what the device says.
   int take(device::Device& device, const RateContents& contents, std::uint16_t uid, bool dedicated,
            std::uint16_t* index);
   void give_back(device::Device& device, std::uint16_t index);

@@ -33,7 +33,7 @@ constexpr AttrSpec kAllocAttrs[] = {
 int native_alloc(File& file, Request& request) {
   std::uint32_t flags = 0;
   if (int error = request.flags(uverbs::newer::kVarAllocFlags, uverbs::newer::kVarAllocTlp, &flags)) return error;
-  if (flags || !file.node().caps().virtio_pages) return EOPNOTSUPP;  // the device emulates no PCI functions
+  if (flags) return EOPNOTSUPP;  // the device emulates no PCI functions
   const auto page = file.node().virtio_pages().take(1, 0);
   if (!page) return ENOSPC;
   auto var = std::make_unique<Var>();

@@ -236,12 +236,16 @@ struct ESwitchCap : Layout<0x100> {
   using max_encap_header_size = Field<"max_encap_header_size", At{0x04, 9, 0}>;
   using log_max_esw_sf = Field<"log_max_esw_sf", At{0x08, 20, 16}>;
   using esw_sf_base_id = Field<"esw_sf_base_id", At{0x08, 15, 0}>;
+  // The headers of Linux 6.1 reserve these two.
+  using esw_manager_vport_number_valid = Field<"esw_manager_vport_number_valid", At{0x0c, 31, 31}>;
+  using esw_manager_vport_number = Field<"esw_manager_vport_number", At{0x0c, 15, 0}>;
   using fields = Fields<vport_svlan_strip, vport_cvlan_strip, vport_svlan_insert, vport_cvlan_insert_if_not_exist,
                         vport_cvlan_insert_overwrite, vport_cvlan_insert_always, esw_shared_ingress_acl,
                         esw_uplink_ingress_acl, root_ft_on_other_esw, esw_functions_changed, ecpf_vport_exists,
                         counter_eswitch_affinity, merged_eswitch, nic_vport_node_guid_modify,
                         nic_vport_port_guid_modify, vxlan_encap_decap, nvgre_encap_decap, log_max_fdb_encap_uplink,
-                        log_max_packet_reformat_context, max_encap_header_size, log_max_esw_sf, esw_sf_base_id>;
+                        log_max_packet_reformat_context, max_encap_header_size, log_max_esw_sf, esw_sf_base_id,
+                        esw_manager_vport_number_valid, esw_manager_vport_number>;
 };
 
 // Port selection of LAG: CapType::port_selection.

@@ -180,6 +180,44 @@ struct ModifyNicVportContextIn : Layout<0x200> {
 // MODIFY_NIC_VPORT_CONTEXT: reply.
 struct ModifyNicVportContextOut : CommandOut {};
 
+// E-switch vport context: what the switch does at a port of it.
+struct EswVportContext : Layout<0x100> {
+  using fdb_to_vport_reg_c = Field<"fdb_to_vport_reg_c", At{0x00, 31, 31}>;
+  using vport_svlan_strip = Field<"vport_svlan_strip", At{0x00, 28, 28}>;
+  using vport_cvlan_strip = Field<"vport_cvlan_strip", At{0x00, 27, 27}>;
+  using vport_svlan_insert = Field<"vport_svlan_insert", At{0x00, 26, 26}>;
+  using vport_cvlan_insert = Field<"vport_cvlan_insert", At{0x00, 25, 24}>;
+  using fdb_to_vport_reg_c_id = Field<"fdb_to_vport_reg_c_id", At{0x00, 23, 16}>;
+  using svlan_cfi = Field<"svlan_cfi", At{0x08, 31, 31}>;
+  using svlan_pcp = Field<"svlan_pcp", At{0x08, 30, 28}>;
+  using svlan_id = Field<"svlan_id", At{0x08, 27, 16}>;
+  using cvlan_cfi = Field<"cvlan_cfi", At{0x08, 15, 15}>;
+  using cvlan_pcp = Field<"cvlan_pcp", At{0x08, 14, 12}>;
+  using cvlan_id = Field<"cvlan_id", At{0x08, 11, 0}>;
+  using sw_steering_vport_icm_address_rx = Field64<"sw_steering_vport_icm_address_rx", 0xf0>;
+  using sw_steering_vport_icm_address_tx = Field64<"sw_steering_vport_icm_address_tx", 0xf8>;
+  using fields = Fields<fdb_to_vport_reg_c, vport_svlan_strip, vport_cvlan_strip, vport_svlan_insert,
+                        vport_cvlan_insert, fdb_to_vport_reg_c_id, svlan_cfi, svlan_pcp, svlan_id, cvlan_cfi, cvlan_pcp,
+                        cvlan_id, sw_steering_vport_icm_address_rx, sw_steering_vport_icm_address_tx>;
+};
+
+// QUERY_ESW_VPORT_CONTEXT: request.
+struct QueryEswVportContextIn : Layout<0x10> {
+  using opcode = Field<"opcode", At{0x00, 31, 16}, Opcode>;
+  using op_mod = Field<"op_mod", At{0x04, 15, 0}>;
+  using other_vport = Field<"other_vport", At{0x08, 31, 31}>;
+  using vport_number = Field<"vport_number", At{0x08, 15, 0}>;
+  using fields = Fields<opcode, op_mod, other_vport, vport_number>;
+};
+
+// QUERY_ESW_VPORT_CONTEXT: reply.
+struct QueryEswVportContextOut : Layout<0x110> {
+  using status = Field<"status", At{0x00, 31, 24}, Status>;
+  using syndrome = Field<"syndrome", At{0x04, 31, 0}>;
+  using esw_vport_context = Sub<"esw_vport_context", 0x10, EswVportContext>;
+  using fields = Fields<status, syndrome, esw_vport_context>;
+};
+
 // HCA vport context: InfiniBand side of a vport.
 struct HcaVportContext : Layout<0x200> {
   using field_select = Field<"field_select", At{0x00, 31, 0}>;

@@ -21,14 +21,19 @@ COVERED = ("device.h", "devx.h", "object.h", "queue.h")  # steering, crypto and 
 VERBENA = None
 # Documented errors without a case, by function and errno (both may be patterns), and why. A row that some case makes
 # superfluous fails the test.
+KNOWN = "the kernel's role knows the request, whatever the device"
 OWN_OBJECT = "only contexts of this provider have such objects"
 UNPROVOKED = {
     ("*", "ENOMEM"): "the library is out of memory, or an emulated limit that this page's functions do not have",
-    ("*", "EPROTONOSUPPORT"): "the kernel's role knows every request that the library makes",
+    ("mlx5dv_alloc_var", "EPROTONOSUPPORT"): "every profile has the pages",
+    ("mlx5dv_query_port", "EPROTONOSUPPORT"): KNOWN,
+    ("mlx5dv_get_data_direct_sysfs_path", "EPROTONOSUPPORT"): KNOWN,
+    ("mlx5dv_reg_dmabuf_mr", "EPROTONOSUPPORT"): KNOWN,
+    ("mlx5dv_devx_obj_query_async", "EPROTONOSUPPORT"): "without DEVX there is no channel for it",
     ("*", "ENFILE"): "all descriptors of the machine would have to be taken",
     ("mlx5dv_devx_alloc_uar", "ENOSPC"): "of kernels that fix the pages when the context is opened",
     ("mlx5dv_devx_create_cmd_comp", "EAGAIN ENOSPC EINVAL EIO"): "of taking an answer",
-    ("mlx5dv_devx_get_async_cmd_comp", "EMFILE EOPNOTSUPP"): "of making a channel",
+    ("mlx5dv_devx_get_async_cmd_comp", "EMFILE EOPNOTSUPP EPROTONOSUPPORT"): "of making a channel",
     ("mlx5dv_devx_get_event", "EOVERFLOW"): "of kernels that drop events; docs/fidelity.md says what happens here",
     ("mlx5dv_devx_obj_create", "ENOENT"): "of an object",
     ("mlx5dv_devx_general_cmd", "ENOENT"): "of an object",

@@ -55,6 +55,13 @@ void facts(World* w) {
   CHECK(nvc.get<prm::NicVportContext::roce_en>() == 1);
   CHECK((mac.get<prm::MacAddressLayout::mac_addr_31_0>() & 0xffffff) ==
         (prm::load_be32(reinterpret_cast<std::byte*>(w->gid.raw) + 12) & 0xffffff));
+  Command<prm::QueryEswVportContextIn, prm::QueryEswVportContextOut> esw(Opcode::query_esw_vport_context);
+  GENERAL(esw, w);
+  const auto steered = esw.out.sub<prm::QueryEswVportContextOut::esw_vport_context>();
+  mlx5dv_port port = {};
+  CHECK(!mlx5dv_query_port(w->context, 1, &port));
+  CHECK(steered.get<prm::EswVportContext::sw_steering_vport_icm_address_rx>() == port.vport_steering_icm_rx &&
+        steered.get<prm::EswVportContext::sw_steering_vport_icm_address_tx>() == port.vport_steering_icm_tx);
   Command<prm::QueryHcaVportContextIn, prm::QueryHcaVportContextOut> hca(Opcode::query_hca_vport_context);
   hca.in.set<prm::QueryHcaVportContextIn::port_num>(1);
   GENERAL(hca, w);

@@ -214,7 +214,7 @@ void srq_by_pages(World* w) {
   CHECK(out.get<prm::CreateSrqOut::syndrome>());
 }
 
-// What a port is in the embedded switch, as the device itself says; what no rule can name is neither flagged nor filled.
+// What a port is in the embedded switch, as the device itself says.
 void ports(World* w) {
   Command<prm::QueryHcaCapIn, prm::QueryHcaCapOut> cap(prm::Opcode::query_hca_cap);
   cap.in.set<prm::QueryHcaCapIn::op_mod>(1);
@@ -223,9 +223,20 @@ void ports(World* w) {
   mlx5dv_port port;
   std::memset(&port, 0xff, sizeof port);
   CHECK(!mlx5dv_query_port(w->context, 1, &port));
-  CHECK(port.flags == (MLX5DV_QUERY_PORT_VPORT | MLX5DV_QUERY_PORT_VPORT_VHCA_ID | MLX5DV_QUERY_PORT_ESW_OWNER_VHCA_ID));
+  CHECK(port.flags == (MLX5DV_QUERY_PORT_VPORT | MLX5DV_QUERY_PORT_VPORT_VHCA_ID | MLX5DV_QUERY_PORT_ESW_OWNER_VHCA_ID |
+                       MLX5DV_QUERY_PORT_VPORT_STEERING_ICM_RX | MLX5DV_QUERY_PORT_VPORT_STEERING_ICM_TX |
+                       MLX5DV_QUERY_PORT_VPORT_REG_C0));
   CHECK(!port.vport && port.vport_vhca_id == vhca && port.esw_owner_vhca_id == vhca);
-  CHECK(!port.vport_steering_icm_rx && !port.vport_steering_icm_tx && !port.reg_c0.value && !port.reg_c0.mask);
+  using Context = prm::EswVportContext;
+  Command<prm::QueryEswVportContextIn, prm::QueryEswVportContextOut> esw(prm::Opcode::query_esw_vport_context);
+  esw.in.set<prm::QueryEswVportContextIn::other_vport>(1).set<prm::QueryEswVportContextIn::vport_number>(port.vport);
+  CHECK(!esw.general(w->context));
+  const auto context = esw.out.sub<prm::QueryEswVportContextOut::esw_vport_context>();
+  CHECK(port.vport_steering_icm_rx == context.get<Context::sw_steering_vport_icm_address_rx>());
+  CHECK(port.vport_steering_icm_tx == context.get<Context::sw_steering_vport_icm_address_tx>());
+  CHECK(port.vport_steering_icm_rx && port.vport_steering_icm_tx && port.vport_steering_icm_rx != port.vport_steering_icm_tx);
+  CHECK(port.reg_c0.mask == 0xffff0000 && port.reg_c0.value >> 28 == vhca && (port.reg_c0.value & 0x0fff0000) > 0x10000);
+  CHECK(!(port.reg_c0.value & ~port.reg_c0.mask));
   for (const std::uint32_t number : {0u, 2u, 257u}) CHECK(mlx5dv_query_port(w->context, number, &port) == EINVAL);
 }
 

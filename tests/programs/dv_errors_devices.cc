@@ -4,6 +4,9 @@
 //   dv_errors_devices nodevx    a device without user contexts
 //   dv_errors_devices small     few of everything, and contexts that got no user context
 //   dv_errors_devices oneport   without a bond
+//   dv_errors_devices nopacing  that does not pace
+//   dv_errors_devices fewrates  whose table of rates is short
+//   dv_errors_devices legacy    whose driver does not run the switch by rules
 #include <sys/eventfd.h>
 #include <sys/wait.h>
 
@@ -11,6 +14,7 @@
 #include <vector>
 
 #include "dv_errors.h"
+#include "ethernet.h"
 #include "prm/raw.h"
 #include "prm/srq.h"
 
@@ -107,26 +111,71 @@ void no_user_context(World* w) {
   CASE(mlx5dv_pp_alloc, EINVAL, of(mlx5dv_pp_alloc(w->context, sizeof contents, contents, 0)));
 }
 
-// A device whose user contexts are switched off has no capabilities to tell: what needs one is not there, the rest has no
-// context to be done in.
+// Over a device whose user contexts are switched off the driver knows no request of DEVX: neither right commands on the
+// right objects, nor wrong ones, nor those that are otherwise open to everybody.
+void no_devx(World* w, Verbs& v) {
+  using prm::Opcode;
+  const auto call = [](auto function, auto* object, Opcode opcode, std::size_t length = 16) {
+    Mailbox m(opcode);
+    return function(object, m.in, length, m.out, sizeof m.out);
+  };
+  for (const auto open : {Opcode::alloc_pd, Opcode::query_hca_cap, Opcode::query_hca_vport_context,
+                          Opcode::query_esw_vport_context, Opcode::query_esw_functions}) {
+    CASE(mlx5dv_devx_general_cmd, EPROTONOSUPPORT, call(mlx5dv_devx_general_cmd, w->context, open));
+    CASE(mlx5dv_devx_obj_create, EPROTONOSUPPORT, of(call(mlx5dv_devx_obj_create, w->context, open)));
+  }
+  CASE(mlx5dv_devx_general_cmd, EPROTONOSUPPORT, call(mlx5dv_devx_general_cmd, w->context, Opcode::nop, 4));
+  CASE(mlx5dv_devx_qp_query, EPROTONOSUPPORT, call(mlx5dv_devx_qp_query, v.qp, Opcode::query_qp));
+  CASE(mlx5dv_devx_qp_modify, EPROTONOSUPPORT, call(mlx5dv_devx_qp_modify, v.qp, Opcode::qp_2err));
+  CASE(mlx5dv_devx_cq_query, EPROTONOSUPPORT, call(mlx5dv_devx_cq_query, v.cq, Opcode::query_cq));
+  CASE(mlx5dv_devx_cq_modify, EPROTONOSUPPORT, call(mlx5dv_devx_cq_modify, v.cq, Opcode::modify_cq, prm::ModifyCqIn::size));
+  CASE(mlx5dv_devx_srq_query, EPROTONOSUPPORT, call(mlx5dv_devx_srq_query, v.srq, Opcode::query_rmp));
+  CASE(mlx5dv_devx_srq_modify, EPROTONOSUPPORT,
+       call(mlx5dv_devx_srq_modify, v.srq, Opcode::modify_rmp, prm::ModifyRmpIn::size));
+  {
+    WorkQueue own(*w, v.cq);
+    CASE(mlx5dv_devx_wq_query, EPROTONOSUPPORT, call(mlx5dv_devx_wq_query, own.wq, Opcode::query_rq));
+    CASE(mlx5dv_devx_wq_modify, EPROTONOSUPPORT,
+         call(mlx5dv_devx_wq_modify, own.wq, Opcode::modify_rq, prm::ModifyRqIn::size));
+    CASE(mlx5dv_devx_ind_tbl_query, EPROTONOSUPPORT, call(mlx5dv_devx_ind_tbl_query, own.table, Opcode::query_rqt));
+    CASE(mlx5dv_devx_ind_tbl_modify, EPROTONOSUPPORT,
+         call(mlx5dv_devx_ind_tbl_modify, own.table, Opcode::modify_rqt, prm::ModifyRqtIn::size));
+  }
+  char blob[64] = {};
+  std::memcpy(blob, &v.cq->handle, sizeof v.cq->handle);
+  mlx5dv_devx_obj* cq = mlx5dv_devx_obj_import(w->context, blob);
+  CHECK(cq);
+  CASE(mlx5dv_devx_obj_query, EPROTONOSUPPORT, call(mlx5dv_devx_obj_query, cq, Opcode::query_cq));
+  CASE(mlx5dv_devx_obj_modify, EPROTONOSUPPORT, call(mlx5dv_devx_obj_modify, cq, Opcode::modify_cq, prm::ModifyCqIn::size));
+  CASE(mlx5dv_devx_obj_destroy, EPROTONOSUPPORT, mlx5dv_devx_obj_destroy(cq));
+  mlx5dv_devx_obj_unimport(cq);
+  std::uint32_t eqn;
+  CASE(mlx5dv_devx_query_eqn, EPROTONOSUPPORT, mlx5dv_devx_query_eqn(w->context, 0, &eqn));
+  CASE(mlx5dv_devx_create_cmd_comp, EPROTONOSUPPORT, of(mlx5dv_devx_create_cmd_comp(w->context)));
+  CASE(mlx5dv_devx_create_event_channel, EPROTONOSUPPORT, of(mlx5dv_devx_create_event_channel(w->context, {})));
+  alignas(4096) static char page[4096];
+  CASE(mlx5dv_devx_umem_reg, EPROTONOSUPPORT, of(mlx5dv_devx_umem_reg(w->context, page, 64, IBV_ACCESS_LOCAL_WRITE)));
+  mlx5dv_devx_umem_in in = {};
+  in.addr = page, in.size = 64, in.access = IBV_ACCESS_LOCAL_WRITE, in.pgsz_bitmap = 4096;
+  CASE(mlx5dv_devx_umem_reg_ex, EPROTONOSUPPORT, of(mlx5dv_devx_umem_reg_ex(w->context, &in)));
+  mlx5dv_devx_umem* umem = mlx5dv_devx_umem_import(w->context, blob);
+  CHECK(umem);
+  CASE(mlx5dv_devx_umem_dereg, EPROTONOSUPPORT, mlx5dv_devx_umem_dereg(umem));
+  mlx5dv_devx_umem_unimport(umem);
+}
+
+// A device whose user contexts are switched off has no capabilities to tell: what needs one is not there.
 void without_devx() {
   World w = open_world();
   mlx5dv_context_attr attr = {};
   attr.flags = MLX5DV_CONTEXT_FLAGS_DEVX;
   CASE(mlx5dv_open_device, EINVAL, of(mlx5dv_open_device(w.context->device, &attr)));
-  no_user_context(&w);
-  Mailbox capabilities(prm::Opcode::query_hca_cap);
-  CASE(mlx5dv_devx_general_cmd, EOPNOTSUPP,
-       mlx5dv_devx_general_cmd(w.context, capabilities.in, 16, capabilities.out, prm::QueryHcaCapOut::size));
-  // The driver has no user context either, in whose name it lets everybody ask for these.
-  for (const auto open : {prm::Opcode::query_hca_vport_context, prm::Opcode::query_esw_vport_context,
-                          prm::Opcode::query_esw_functions}) {
-    Mailbox ask(open);
-    CASE(mlx5dv_devx_general_cmd, EOPNOTSUPP, mlx5dv_devx_general_cmd(w.context, ask.in, 16, ask.out, sizeof ask.out));
-    CASE(mlx5dv_devx_obj_create, EOPNOTSUPP, of(mlx5dv_devx_obj_create(w.context, ask.in, 16, ask.out, 16)));
-  }
+  alignas(8) std::byte contents[48] = {};
+  store_be32(contents, 100);
+  CASE(mlx5dv_pp_alloc, EINVAL, of(mlx5dv_pp_alloc(w.context, sizeof contents, contents, 0)));
   {
     Verbs v(&w);
+    no_devx(&w, v);
     std::uint8_t port, active;
     CASE(mlx5dv_map_ah_to_qp, EOPNOTSUPP, mlx5dv_map_ah_to_qp(v.ah, v.qp->qp_num));
     CASE(mlx5dv_modify_qp_udp_sport, EOPNOTSUPP, mlx5dv_modify_qp_udp_sport(v.qp, 50000));
@@ -224,6 +273,76 @@ void one_port() {
   close_world(&w);
 }
 
+// Without packet pacing the driver has no entries to give out, whatever they should hold; no queue can name one, and none is
+// advertised.
+void no_pacing() {
+  World w = open_devx();
+  alignas(8) std::byte contents[64] = {};
+  store_be32(contents, 100);
+  const auto pp = [&](std::size_t length, std::uint32_t flags) {
+    return of(mlx5dv_pp_alloc(w.context, length, contents, flags));
+  };
+  for (const std::size_t length : {48u, 0u, 49u}) CASE(mlx5dv_pp_alloc, EPROTONOSUPPORT, pp(length, 0));
+  CASE(mlx5dv_pp_alloc, EPROTONOSUPPORT, pp(48, MLX5DV_PP_ALLOC_FLAGS_DEDICATED_INDEX));
+  CASE(mlx5dv_pp_alloc, EOPNOTSUPP, pp(48, 2));  // the library's own rule comes first
+  Command<prm::QueryHcaCapIn, prm::QueryHcaCapOut> page(prm::Opcode::query_hca_cap);
+  page.in.set<prm::QueryHcaCapIn::op_mod>(prm::cap_op_mod(prm::CapType::qos, prm::CapMode::current));
+  CHECK(!page.general(w.context));
+  using Cap = prm::QosCap;
+  const auto qos = page.out.sub<prm::QueryHcaCapOut::capability>().sub<prm::HcaCapUnion::qos_cap>();
+  CHECK(!qos.get<Cap::packet_pacing>() && !qos.get<Cap::packet_pacing_uid>() && !qos.get<Cap::packet_pacing_max_rate>() &&
+        !qos.get<Cap::packet_pacing_burst_bound>() && !qos.get<Cap::packet_pacing_rate_table_size>());
+  CHECK(qos.get<Cap::nic_qp_scheduling>());  // scheduling is another matter
+  ibv_device_attr_ex attr = {};
+  CHECK(!ibv_query_device_ex(w.context, nullptr, &attr));
+  CHECK(!attr.packet_pacing_caps.supported_qpts && !attr.packet_pacing_caps.qp_rate_limit_max);
+  {
+    Side frames;
+    ibv_qp_rate_limit_attr limit = {};
+    limit.rate_limit = 1000;
+    CHECK(ibv_modify_qp_rate_limit(frames.qp, &limit) == EOPNOTSUPP);
+    limit.max_burst_sz = 1000;
+    CHECK(ibv_modify_qp_rate_limit(frames.qp, &limit) == EINVAL);
+  }
+  close_world(&w);
+}
+
+// A table of three entries, one behind the other.
+void few_rates() {
+  World w = open_devx();
+  alignas(8) std::byte contents[48] = {};
+  std::vector<mlx5dv_pp*> all;
+  CASE(mlx5dv_pp_alloc, ENOSPC, [&] {
+    for (std::uint32_t kbps = 100; all.size() < 10; ++kbps) {
+      store_be32(contents, kbps);
+      mlx5dv_pp* one = mlx5dv_pp_alloc(w.context, sizeof contents, contents, 0);
+      if (!one) break;
+      all.push_back(one);
+    }
+    return errno;
+  }());
+  CHECK(all.size() == 3);
+  for (std::size_t i = 0; i < all.size(); ++i) CHECK(all[i]->index == i + 1);
+  for (mlx5dv_pp* one : all) mlx5dv_pp_free(one);
+  close_world(&w);
+}
+
+// The driver tells nothing of the switch then; the device answers as ever.
+void legacy_switch() {
+  World w = open_devx();
+  mlx5dv_port port;
+  std::memset(&port, 0xff, sizeof port);
+  CHECK(!mlx5dv_query_port(w.context, 1, &port));
+  const mlx5dv_port nothing = {};
+  CHECK(!std::memcmp(&port, &nothing, sizeof port));
+  CASE(mlx5dv_query_port, EINVAL, mlx5dv_query_port(w.context, 2, &port));
+  Command<prm::QueryEswVportContextIn, prm::QueryEswVportContextOut> esw(prm::Opcode::query_esw_vport_context);
+  CHECK(!esw.general(w.context));
+  CHECK(esw.out.sub<prm::QueryEswVportContextOut::esw_vport_context>()
+            .get<prm::EswVportContext::sw_steering_vport_icm_address_rx>());
+  close_world(&w);
+}
+
 // This program again, on a virtual host of its own with another device.
 void again(const char* mode, const char* profile) {
   char path[] = "/tmp/verbena-profile-XXXXXX";
@@ -254,10 +373,19 @@ int main(int argc, char** argv) {
     small_device();
   } else if (mode == "oneport") {
     one_port();
+  } else if (mode == "nopacing") {
+    no_pacing();
+  } else if (mode == "fewrates") {
+    few_rates();
+  } else if (mode == "legacy") {
+    legacy_switch();
   } else {
     again("nodevx", "[limits]\nlog_max_uctx = 0\n");
     again("small", "[limits]\nlog_max_uctx = 2\nlog_max_umem = 3\nmax_uar = 16\n");
     again("oneport", "[link]\nports = 1\nlag = false\n");
+    again("nopacing", "[limits]\npacket_pacing_rates = 0\n");
+    again("fewrates", "[limits]\npacket_pacing_rates = 3\n");
+    again("legacy", "[eswitch]\nmode = \"legacy\"\n");
   }
   return finish(mode.c_str());
 }

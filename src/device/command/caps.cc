@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "device/command/eswitch.h"
 #include "device/command/flow.h"
 #include "device/command/memic.h"
 #include "device/command/qos.h"
@@ -52,6 +53,7 @@ void general_port(const CapFacts& facts, const prm::View<CmdHcaCap>& cap) {
   cap.set<CmdHcaCap::num_ports>(1);  // a two-port NIC shows one device a port, or one for both in LAG mode
   cap.set<CmdHcaCap::native_port_num>(1);
   cap.set<CmdHcaCap::vhca_id>(facts.device_index);
+  cap.set<CmdHcaCap::vport_group_manager>(1).set<CmdHcaCap::eswitch_manager>(1);
   cap.set<CmdHcaCap::gid_table_size>(std::min<unsigned>(4, std::bit_width(p.gid_table_size / 8) - 1));
   cap.set<CmdHcaCap::local_ca_ack_delay>(16);
   if (p.lag_ports() > 1) {
@@ -153,13 +155,15 @@ void virtio_page(const prm::View<prm::HcaCapUnion>& page) {
   cap.set<VirtioEmulationCap::doorbell_bar_offset>(kVirtioBarStart);
 }
 
-void qos_page(const prm::View<prm::HcaCapUnion>& page) {
+void qos_page(const Profile& p, const prm::View<prm::HcaCapUnion>& page) {
   using prm::QosCap;
   const auto cap = page.sub<prm::HcaCapUnion::qos_cap>();
-  cap.set<QosCap::packet_pacing>(1).set<QosCap::packet_pacing_uid>(1);
-  cap.set<QosCap::packet_pacing_burst_bound>(1).set<QosCap::packet_pacing_typical_size>(1);
-  cap.set<QosCap::packet_pacing_min_rate>(kMinRateKbps).set<QosCap::packet_pacing_max_rate>(kMaxRateKbps);
-  cap.set<QosCap::packet_pacing_rate_table_size>(kRates);
+  if (const unsigned rates = p.limits.packet_pacing_rates) {
+    cap.set<QosCap::packet_pacing>(1).set<QosCap::packet_pacing_uid>(1);
+    cap.set<QosCap::packet_pacing_burst_bound>(1).set<QosCap::packet_pacing_typical_size>(1);
+    cap.set<QosCap::packet_pacing_min_rate>(kMinRateKbps).set<QosCap::packet_pacing_max_rate>(kMaxRateKbps);
+    cap.set<QosCap::packet_pacing_rate_table_size>(1 + rates);  // the first one stands for "unlimited"
+  }
   const auto bit = [](auto type) { return 1u << static_cast<unsigned>(type); };
   cap.set<QosCap::nic_sq_scheduling>(1).set<QosCap::nic_qp_scheduling>(1);
   cap.set<QosCap::nic_bw_share>(1).set<QosCap::nic_rate_limit>(1);
@@ -197,6 +201,23 @@ void flow_table_page(const prm::View<prm::HcaCapUnion>& page) {
   flow_table_properties(cap.sub<Cap::flow_table_properties_nic_receive>(), kFlowLevels);
   flow_table_properties(cap.sub<Cap::flow_table_properties_nic_receive_rdma>(), kRoceFlowLevels);
   flow_table_properties(cap.sub<Cap::flow_table_properties_nic_transmit_rdma>(), kRoceFlowLevels);
+}
+
+// The ports of the switch have steering addresses; it has no tables, so nothing that rules could do is said of it.
+void eswitch_flow_table_page(const CapFacts& facts, const prm::View<prm::HcaCapUnion>& page) {
+  using Cap = prm::FlowTableEswitchCap;
+  const auto cap = page.sub<prm::HcaCapUnion::flow_table_eswitch_cap>();
+  const auto at = [&](SwitchPlace place) { return steering_addresses(facts.device_index, place); };
+  const SteeringAddresses drop = at(SwitchPlace::drop), uplink = at(SwitchPlace::uplink);
+  cap.set<Cap::sw_steering_fdb_action_drop_icm_address_rx>(drop.rx);
+  cap.set<Cap::sw_steering_fdb_action_drop_icm_address_tx>(drop.tx);
+  cap.set<Cap::sw_steering_uplink_icm_address_rx>(uplink.rx).set<Cap::sw_steering_uplink_icm_address_tx>(uplink.tx);
+}
+
+void eswitch_page(const prm::View<prm::HcaCapUnion>& page) {
+  using Cap = prm::ESwitchCap;
+  const auto cap = page.sub<prm::HcaCapUnion::e_switch_cap>();
+  cap.set<Cap::esw_manager_vport_number_valid>(1).set<Cap::esw_manager_vport_number>(kOwnVport);
 }
 
 void ethernet_page(const prm::View<prm::HcaCapUnion>& page) {
@@ -239,13 +260,19 @@ bool fill_capability_page(const CapFacts& facts, CapType type, prm::View<prm::Hc
       device_memory_page(page);
       return true;
     case CapType::qos:
-      qos_page(page);
+      qos_page(facts.profile, page);
       return true;
     case CapType::vdpa_emulation:
       virtio_page(page);
       return true;
     case CapType::flow_table:
       flow_table_page(page);
+      return true;
+    case CapType::eswitch_flow_table:
+      eswitch_flow_table_page(facts, page);
+      return true;
+    case CapType::eswitch:
+      eswitch_page(page);
       return true;
     case CapType::ethernet_offloads:
       ethernet_page(page);

@@ -18,7 +18,8 @@ constexpr std::uint32_t kSupportedIssi = 1u << 1 | 1u << 0;
 
 Outcome query_hca_cap(State& state, const Call<prm::QueryHcaCapIn, prm::QueryHcaCapOut>& call) {
   using In = prm::QueryHcaCapIn;
-  if (call.in.get<In::other_function>() || call.in.get<In::function_id>()) return refuse(Syndrome::other_function);
+  // Function 0 is this one, and as the manager of the switch it may name it as any other (other_function).
+  if (call.in.get<In::function_id>()) return refuse(Syndrome::other_function);
   const auto type = static_cast<prm::CapType>(call.in.get<In::op_mod>() >> 1);
   const CapFacts facts{state.profile, state.nic.config().index};
   if (!fill_capability_page(facts, type, call.out.sub<prm::QueryHcaCapOut::capability>()))

@@ -23,8 +23,9 @@ constexpr std::uint64_t kPsPerByteAtOneKbps = kPsPerByteAtOneMbps * 1000;
 Outcome set_pp_rate_limit(State& state, const Call<prm::SetPpRateLimitIn, prm::SetPpRateLimitOut>& call) {
   using In = prm::SetPpRateLimitIn;
   using Context = prm::SetPpRateLimitContext;
-  const std::uint32_t index = call.in.get<In::rate_limit_index>();
-  if (index == 0 || index >= kRates) return refuse(Syndrome::pp_index);
+  const std::uint32_t index = call.in.get<In::rate_limit_index>(), rates = state.profile.limits.packet_pacing_rates;
+  if (!rates) return refuse(Syndrome::not_supported);
+  if (index == 0 || index > rates) return refuse(Syndrome::pp_index);
   const auto context = call.in.sub<In::ctx>();
   const std::uint32_t kbps = context.get<Context::rate_limit>();
   if (kbps != 0 && (kbps < kMinRateKbps || kbps > kMaxRateKbps)) return refuse(Syndrome::pp_rate);

@@ -19,7 +19,7 @@
   X(0x010006, bad_op,         uid_not_privileged,    "uid: the command is the driver's alone, user contexts may not issue it") \
   X(0x010007, bad_sys_state,  hca_not_initialised,   "the HCA was torn down: INIT_HCA must come first") \
   /* HCA */ \
-  X(0x020001, bad_param,      other_function,        "function_id/other_function: this device is one function and manages no other") \
+  X(0x020001, bad_param,      other_function,        "function_id: this device is one function, 0, and manages no other") \
   X(0x020002, bad_param,      cap_page,              "op_mod: no capability page of this type") \
   X(0x020003, bad_param,      issi_unknown,          "current_issi: not among those QUERY_ISSI lists") \
   X(0x020004, bad_sys_state,  hca_busy,              "queues or memory keys still exist") \
@@ -191,7 +191,7 @@
   X(0x0c0004, bad_param,      roce_vlan,             "roce_address.vlan_valid: tagged RoCE addresses are not supported") \
   X(0x0c0005, internal_err,   roce_not_set,          "the address could not be entered into the table that routes packets") \
   /* vports */ \
-  X(0x0d0001, bad_param,      other_vport,           "vport_number/other_vport: this device has one vport") \
+  X(0x0d0001, bad_param,      other_vport,           "vport_number: this device has one vport, 0") \
   X(0x0d0002, bad_param,      vport_port,            "port_num: no such port") \
   X(0x0d0003, bad_param,      vport_op_mod,          "op_mod: no vport of this kind") \
   X(0x0d0004, bad_param,      vport_list_type,       "allowed_list_type: unicast (0), multicast (1) or VLAN (2)") \

@@ -1,8 +1,10 @@
-// Vports: state, NIC context (addresses and GUIDs), HCA context (the InfiniBand view of a RoCE port), counters.
+// Vports: state, NIC context (addresses and GUIDs), HCA context (the InfiniBand view of a RoCE port), the switch's context,
+// counters.
 #include <algorithm>
 #include <cstring>
 
 #include "device/command/dispatcher.h"
+#include "device/command/eswitch.h"
 #include "device/command/families.h"
 #include "device/command/state.h"
 #include "device/shared/counters.h"
@@ -13,11 +15,10 @@ namespace {
 
 using prm::NicVportContext;
 
-// This device is one function with one vport; it manages no others.
+// This device is one function with one vport. As the manager of the switch it may name it as any other (other_vport).
 template <class In>
 Outcome own_vport(const prm::ConstView<In>& in) {
-  if (in.template get<typename In::other_vport>() || in.template get<typename In::vport_number>())
-    return refuse(Syndrome::other_vport);
+  if (in.template get<typename In::vport_number>() != kOwnVport) return refuse(Syndrome::other_vport);
   return {};
 }
 
@@ -105,6 +106,17 @@ Outcome modify_nic_vport_context(State& state,
   return {};
 }
 
+Outcome query_esw_vport_context(State& state,
+                                const Call<prm::QueryEswVportContextIn, prm::QueryEswVportContextOut>& call) {
+  using prm::EswVportContext;
+  if (auto ok = own_vport(call.in); !ok) return ok;
+  const SteeringAddresses at = steering_addresses(state.nic.config().index, SwitchPlace::own_vport);
+  const auto context = call.out.sub<prm::QueryEswVportContextOut::esw_vport_context>();
+  context.set<EswVportContext::sw_steering_vport_icm_address_rx>(at.rx);
+  context.set<EswVportContext::sw_steering_vport_icm_address_tx>(at.tx);
+  return {};
+}
+
 Outcome query_hca_vport_context(State& state,
                                 const Call<prm::QueryHcaVportContextIn, prm::QueryHcaVportContextOut>& call) {
   using prm::HcaVportContext;
@@ -186,6 +198,7 @@ void add_vport_commands(Registry& r) {
   r.add<query_nic_vport_context>(Opcode::query_nic_vport_context, "QUERY_NIC_VPORT_CONTEXT");
   r.add<modify_nic_vport_context>(Opcode::modify_nic_vport_context, "MODIFY_NIC_VPORT_CONTEXT", prm::Qword::size,
                                   Access::privileged);
+  r.add<query_esw_vport_context>(Opcode::query_esw_vport_context, "QUERY_ESW_VPORT_CONTEXT");
   r.add<query_hca_vport_context>(Opcode::query_hca_vport_context, "QUERY_HCA_VPORT_CONTEXT");
   r.add<query_hca_vport_gid>(Opcode::query_hca_vport_gid, "QUERY_HCA_VPORT_GID");
   r.add<query_hca_vport_pkey>(Opcode::query_hca_vport_pkey, "QUERY_HCA_VPORT_PKEY");

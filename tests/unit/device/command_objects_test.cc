@@ -1,4 +1,6 @@
 // Capabilities, keys, completion queues, shared receive queues, user contexts, ports: create, query, modify, destroy.
+#include <set>
+
 #include "prm/general_object.h"
 #include "prm/admin.h"
 #include "prm/caps.h"
@@ -23,7 +25,8 @@ prm::Box<prm::QueryHcaCapOut> caps(Device& device, CapType type, CapMode mode, S
 TEST_F(ObjectCommandTest, CapabilityPagesAgreeWithTheProfile) {
   for (const auto type :
        {CapType::general, CapType::general_2, CapType::atomic, CapType::roce, CapType::odp, CapType::qos,
-        CapType::device_mem, CapType::device_event, CapType::flow_table, CapType::crypto, CapType::ethernet_offloads}) {
+        CapType::device_mem, CapType::device_event, CapType::flow_table, CapType::crypto, CapType::ethernet_offloads,
+        CapType::eswitch_flow_table, CapType::eswitch}) {
     const auto now = caps(*device_, type, CapMode::current), most = caps(*device_, type, CapMode::max);
     EXPECT_EQ(std::memcmp(now.span().data(), most.span().data(), now.size()), 0);
   }
@@ -49,6 +52,47 @@ TEST_F(ObjectCommandTest, CapabilityPagesAgreeWithTheProfile) {
   EXPECT_EQ(cap.get<C::device_memory>(), 1u);
   // 30 data segments fit into a send WQE as the driver counts: control, remote address, data.
   EXPECT_GE((std::min(cap.get<C::max_wqe_sz_sq>(), 512u) - 32) / 16, 30u);
+}
+
+TEST_F(ObjectCommandTest, PlacesOfTheSwitch) {
+  using Cap = prm::FlowTableEswitchCap;
+  using Context = prm::EswVportContext;
+  auto pages = caps(*device_, CapType::eswitch_flow_table, CapMode::current);
+  const auto cap = pages.sub<prm::QueryHcaCapOut::capability>().sub<prm::HcaCapUnion::flow_table_eswitch_cap>();
+  Request<prm::QueryEswVportContextIn, prm::QueryEswVportContextOut> query(Opcode::query_esw_vport_context);
+  ASSERT_EQ(query.run(*device_), Status::ok) << reason(query.syndrome());
+  const auto own = query.out.sub<prm::QueryEswVportContextOut::esw_vport_context>();
+  const std::set<std::uint64_t> addresses{
+      cap.get<Cap::sw_steering_fdb_action_drop_icm_address_rx>(), cap.get<Cap::sw_steering_fdb_action_drop_icm_address_tx>(),
+      cap.get<Cap::sw_steering_uplink_icm_address_rx>(), cap.get<Cap::sw_steering_uplink_icm_address_tx>(),
+      own.get<Context::sw_steering_vport_icm_address_rx>(), own.get<Context::sw_steering_vport_icm_address_tx>()};
+  EXPECT_EQ(addresses.size(), 6u);
+  for (const std::uint64_t address : addresses) EXPECT_TRUE(address != 0 && address % 64 == 0) << address;
+  // No rules, so nothing that they would need.
+  const auto fdb = cap.sub<Cap::flow_table_properties_nic_esw_fdb>();
+  EXPECT_EQ(fdb.get<prm::FlowTablePropLayout::ft_support>() | fdb.get<prm::FlowTablePropLayout::sw_owner>() |
+                fdb.get<prm::FlowTablePropLayout::sw_owner_v2>() | cap.get<Cap::fdb_to_vport_reg_c_id>() |
+                cap.get<Cap::flow_source>(),
+            0u);
+  auto manager = caps(*device_, CapType::eswitch, CapMode::current);
+  const auto esw = manager.sub<prm::QueryHcaCapOut::capability>().sub<prm::HcaCapUnion::e_switch_cap>();
+  EXPECT_EQ(esw.get<prm::ESwitchCap::esw_manager_vport_number_valid>(), 1u);
+  EXPECT_EQ(esw.get<prm::ESwitchCap::esw_manager_vport_number>(), 0u);
+
+  // The manager of the switch may name itself as any other: the same answers.
+  auto plain = query.out;
+  query.in.set<prm::QueryEswVportContextIn::other_vport>(1);
+  ASSERT_EQ(query.run(*device_), Status::ok);
+  EXPECT_EQ(std::memcmp(plain.data(), query.out.data(), query.out.size()), 0);
+  Request<prm::QueryHcaCapIn, prm::QueryHcaCapOut> general(Opcode::query_hca_cap);
+  general.in.set<prm::QueryHcaCapIn::op_mod>(prm::cap_op_mod(CapType::general, CapMode::current));
+  general.in.set<prm::QueryHcaCapIn::other_function>(1);
+  ASSERT_EQ(general.run(*device_), Status::ok);
+  auto self = caps(*device_, CapType::general, CapMode::current);
+  EXPECT_EQ(std::memcmp(self.data(), general.out.data(), self.size()), 0);
+  using C = prm::CmdHcaCap;
+  const auto hca = self.sub<prm::QueryHcaCapOut::capability>().sub<prm::HcaCapUnion::cmd_hca_cap>();
+  EXPECT_TRUE(hca.get<C::eswitch_manager>() && hca.get<C::vport_group_manager>());
 }
 
 TEST_F(ObjectCommandTest, MemoryKeys) {
@@ -281,12 +325,19 @@ TEST(ProfileTest, ErrorsNameTheLine) {
   bad("[link]\nports = 1\nlag = true\n", "p.toml:3: link.lag needs link.ports = 2");
   bad("[[port]]\nmac = \"1:2\"\n", "p.toml:2: port.mac must look like \"02:00:00:00:00:01\"");
   bad("[[port]]\nipv4 = [\"10.0.0.300\"]\n", "p.toml:2: port.ipv4 holds something that is not an address");
+  bad("[eswitch]\nmode = \"offloads\"\n", "p.toml:2: eswitch.mode must be \"switchdev\" or \"legacy\"");
+  bad("[eswitch]\nmode = 1\n", "p.toml:2: eswitch.mode must be a string");
+  bad("[eswitch]\nencap = true\n", "p.toml:2: unknown key eswitch.encap");
   EXPECT_FALSE(parse_profile("[link\n", "p.toml"));
   const auto good = parse_profile("[device]\nfirmware = \"28.40.1000\"\n[link]\nports = 1\nspeed_gbps = 100\n", "p");
   ASSERT_TRUE(good) << good.error().reason;
   EXPECT_EQ(good->lag_ports(), 1u);
   EXPECT_EQ(good->firmware_text(), "28.40.1000");
   EXPECT_EQ(default_profile().path_mtu_code(), 5u);
+  EXPECT_EQ(default_profile().eswitch, EswitchMode::switchdev);
+  const auto legacy = parse_profile("[eswitch]\nmode = \"legacy\"\n", "p");
+  ASSERT_TRUE(legacy) << legacy.error().reason;
+  EXPECT_EQ(legacy->eswitch, EswitchMode::legacy);
 }
 
 }  // namespace

@@ -125,6 +125,37 @@ TEST_F(QosTest, PacketPacingTable) {
   EXPECT_EQ(set(1, 100'000'001), Syndrome::pp_rate);
 }
 
+TEST_F(QosTest, ATableThatIsShortOrNotThere) {
+  using In = prm::SetPpRateLimitIn;
+  for (const unsigned rates : {3u, 0u}) {
+    device_.reset();
+    profile_.limits.packet_pacing_rates = rates;
+    auto attached = Device::attach(profile_, "test", 0);
+    ASSERT_TRUE(attached) << attached.error().reason;
+    device_ = std::move(*attached);
+    for (const std::uint32_t index : {0u, 1u, 3u, 4u, 127u}) {
+      Request<In, prm::SetPpRateLimitOut> r(Opcode::set_pp_rate_limit);
+      r.in.set<In::rate_limit_index>(index).sub<In::ctx>().set<prm::SetPpRateLimitContext::rate_limit>(100);
+      r.run(*device_);
+      EXPECT_EQ(r.syndrome(), !rates                        ? Syndrome::not_supported
+                              : index == 0 || index > rates ? Syndrome::pp_index
+                                                            : Syndrome{})
+          << rates << " " << index;
+    }
+    Request<prm::QueryHcaCapIn, prm::QueryHcaCapOut> page(Opcode::query_hca_cap);
+    page.in.set<prm::QueryHcaCapIn::op_mod>(prm::cap_op_mod(prm::CapType::qos, prm::CapMode::current));
+    ASSERT_EQ(page.run(*device_), Status::ok);
+    const auto cap = page.out.sub<prm::QueryHcaCapOut::capability>().sub<prm::HcaCapUnion::qos_cap>();
+    using C = prm::QosCap;
+    EXPECT_EQ(cap.get<C::packet_pacing_rate_table_size>(), rates ? rates + 1 : 0);
+    for (const auto bit : {cap.get<C::packet_pacing>(), cap.get<C::packet_pacing_uid>(),
+                           cap.get<C::packet_pacing_burst_bound>(), cap.get<C::packet_pacing_typical_size>()})
+      EXPECT_EQ(bit, rates ? 1u : 0u);
+    EXPECT_EQ(cap.get<C::packet_pacing_max_rate>() != 0, rates != 0);
+    EXPECT_EQ(cap.get<C::nic_qp_scheduling>(), 1u);
+  }
+}
+
 TEST_F(QosTest, ATreeIsBuiltChangedAndTakenDown) {
   const auto root = element(tsar, 0), node = element(tsar, root, 100, 3), leaf = element(group, node, 10, 7);
   EXPECT_EQ(query(leaf).get<SchedulingContext::max_average_bw>(), 10u);

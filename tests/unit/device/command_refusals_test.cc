@@ -141,7 +141,7 @@ void RefusalTest::hca() {
   refused(Syndrome::uid_unknown, Command(Opcode::alloc_pd, 77));
   refused(Syndrome::uid_not_privileged, Command(Opcode::create_uctx, 77));
   refused(Syndrome::other_function, named(Opcode::query_hca_cap, "function_id", 1));
-  refused(Syndrome::other_function, named(Opcode::query_hca_cap, "other_function", 1));
+  refused(Syndrome::other_function, named(Opcode::query_hca_cap, "function_id", 1).set("other_function", 1));
   refused(Syndrome::other_function, named(Opcode::enable_hca, "function_id", 1));
   refused(Syndrome::other_function, named(Opcode::disable_hca, "function_id", 1));
   refused(Syndrome::cap_page, named(Opcode::query_hca_cap, "op_mod", 0xfffe));
@@ -467,9 +467,10 @@ void RefusalTest::addresses() {
 void RefusalTest::vports() {
   for (const Opcode opcode : {Opcode::query_vport_state, Opcode::query_nic_vport_context, Opcode::modify_nic_vport_context,
                               Opcode::query_hca_vport_context, Opcode::query_hca_vport_gid, Opcode::query_hca_vport_pkey,
-                              Opcode::query_vport_counter}) {
-    refused(Syndrome::other_vport, named(opcode, "other_vport", 1));
+                              Opcode::query_vport_counter, Opcode::query_esw_vport_context}) {
     refused(Syndrome::other_vport, named(opcode, "vport_number", 1));
+    for (unsigned number : {1u, 0xfffeu, 0xffffu})
+      refused(Syndrome::other_vport, named(opcode, "vport_number", number).set("other_vport", 1));
   }
   for (const Opcode opcode : {Opcode::query_hca_vport_context, Opcode::query_hca_vport_gid, Opcode::query_hca_vport_pkey,
                               Opcode::query_vport_counter})

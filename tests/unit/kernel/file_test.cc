@@ -189,8 +189,8 @@ TEST_F(FileTest, UarPagesMapAndTheClockPageIsReadOnly) {
   EXPECT_EQ(run(destroy), 0);
 }
 
-// A device without user contexts has none for what anybody may know, either.
-TEST_F(FileTest, WithoutUserContextsNobodyIsAskedForAnything) {
+// The driver has no DEVX objects over a device without user contexts, whatever the request.
+TEST_F(FileTest, WithoutUserContextsThereIsNoDevx) {
   TearDown();
   log_.log_max_uctx = 0;
   SetUp();
@@ -200,7 +200,12 @@ TEST_F(FileTest, WithoutUserContextsNobodyIsAskedForAnything) {
     Bundle other(MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_OTHER);
     other.in(MLX5_IB_ATTR_DEVX_OTHER_CMD_IN, in, sizeof in);
     other.out(MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT, out, sizeof out);
-    EXPECT_EQ(run(other), opcode == 0x80d ? EINVAL : EOPNOTSUPP) << std::hex << opcode;
+    EXPECT_EQ(run(other), EPROTONOSUPPORT) << std::hex << opcode;
+  }
+  for (const unsigned object : {MLX5_IB_OBJECT_DEVX, MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_OBJECT_DEVX_UMEM,
+                                MLX5_IB_OBJECT_DEVX_ASYNC_CMD_FD, MLX5_IB_OBJECT_DEVX_ASYNC_EVENT_FD}) {
+    Bundle any(static_cast<std::uint16_t>(object), MLX5_IB_METHOD_DEVX_OTHER);
+    EXPECT_EQ(run(any), EPROTONOSUPPORT) << object;
   }
 }
 

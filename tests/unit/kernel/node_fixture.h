@@ -20,7 +20,7 @@ class NodeTest : public FileCalls {
     ASSERT_NE(mkdtemp(dir), nullptr);
     dir_ = dir;
     setenv("VERBENA_RUN_DIR", dir, 1);
-    auto node = Node::create(device::Profile{}, "test", 0);
+    auto node = Node::create(profile_, "test", index_);
     ASSERT_TRUE(node) << node.error().reason;
     node_ = *node;
     open(node_);
@@ -46,6 +46,8 @@ class NodeTest : public FileCalls {
     return resp;
   }
 
+  device::Profile profile_{};  // what a test changes before SetUp()
+  unsigned index_ = 0;
   std::string dir_;
   std::shared_ptr<Node> node_;
   void* memory_ = nullptr;
