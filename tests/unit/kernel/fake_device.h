@@ -9,6 +9,7 @@
 #include "kernel/node.h"
 #include "prm/caps.h"
 #include "prm/command.h"
+#include "prm/general_object.h"
 #include "prm/port.h"
 
 namespace verbena::kernel {
@@ -70,13 +71,24 @@ class FakeDevice : public device::Device {
       pages.sub<prm::HcaCapUnion::roce_cap>().set<prm::RoceCap::roce_address_table_size>(16);
       return;
     }
+    if (type == static_cast<unsigned>(prm::CapType::qos)) {
+      using C = prm::QosCap;
+      pages.sub<prm::HcaCapUnion::qos_cap>().set<C::packet_pacing>(1).set<C::packet_pacing_uid>(1).set<C::packet_pacing_rate_table_size>(8);
+      return;
+    }
+    if (type == static_cast<unsigned>(prm::CapType::vdpa_emulation)) {
+      using C = prm::VirtioEmulationCap;
+      pages.sub<prm::HcaCapUnion::virtio_emulation_cap>().set<C::log_doorbell_stride>(12).set<C::log_doorbell_bar_size>(16);
+      return;
+    }
     auto cap = pages.sub<prm::HcaCapUnion::cmd_hca_cap>();
     using C = prm::CmdHcaCap;
     cap.set<C::log_max_qp>(17).set<C::log_max_qp_sz>(15).set<C::log_max_cq>(17).set<C::log_max_cq_sz>(22);
     cap.set<C::log_max_srq>(16).set<C::log_max_srq_sz>(15).set<C::log_max_mkey>(20).set<C::log_max_pd>(23);
     cap.set<C::log_max_msg>(30).set<C::log_max_ra_req_qp>(4).set<C::log_max_ra_res_qp>(4);
     cap.set<C::max_wqe_sz_sq>(1024).set<C::max_wqe_sz_rq>(512).set<C::cqe_version>(1).set<C::imaicl>(1);
-    cap.set<C::cqe_compression>(1);
+    cap.set<C::cqe_compression>(1).set<C::qos>(1);
+    cap.set<C::general_obj_types>(1ull << static_cast<unsigned>(prm::GeneralObjectType::virtio_net_q));
     cap.set<C::log_max_uctx>(log_.log_max_uctx).set<C::log_bf_reg_size>(9).set<C::device_frequency_khz>(1000000);
   }
   // Entries 0 and 1: a link-local address as RoCE v1 and v2. The rest is empty.
