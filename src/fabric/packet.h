@@ -51,7 +51,8 @@ struct Packet {
   std::uint32_t length = 0;       // RETH DMA length
   std::uint64_t swap_add = 0;
   std::uint64_t compare = 0;
-  std::uint64_t swap_add_mask = 0;  // masked atomics (vendor opcodes; travel as operands between our devices)
+  std::uint8_t extended_bytes = 0;  // extended atomics: 4 or 8; their masks travel between our devices alone
+  std::uint64_t swap_add_mask = 0;
   std::uint64_t compare_mask = 0;
   // AETH: syndrome byte as on the wire (ACK 0x00|credits, RNR NAK 0x20|timer, NAK 0x60|code), MSN
   std::uint8_t syndrome = 0;

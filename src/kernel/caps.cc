@@ -90,8 +90,12 @@ int query_caps(device::Device& device, const device::Profile& profile, Caps* cap
   if (atomic) {
     error = query(prm::CapType::atomic, [&](auto pages) {
       auto cap = pages.template sub<prm::HcaCapUnion::atomic_caps>();
-      constexpr auto ib = prm::AtomicOperation::compare_swap | prm::AtomicOperation::fetch_add;
-      caps->atomics = (cap.template get<prm::AtomicCaps::atomic_operations>() & ib) == ib;
+      using Operation = prm::AtomicOperation;
+      constexpr auto ib = Operation::compare_swap | Operation::fetch_add;
+      constexpr auto extended = Operation::masked_compare_swap | Operation::masked_fetch_add;
+      const auto has = cap.template get<prm::AtomicCaps::atomic_operations>();
+      caps->atomics = (has & ib) == ib;
+      caps->extended_atomics = (has & extended) && cap.template get<prm::AtomicCaps::atomic_size_qp>();
     });
     if (error) return error;
   }

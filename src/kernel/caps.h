@@ -29,7 +29,7 @@ struct Caps {
   std::uint32_t virtio_pages = 0;  // doorbell pages of virtio queues
   bool memic = false;
   std::uint8_t lag_ports = 1;  // ports that QPs are spread over
-  bool memory_windows = false, atomics = false, xrc = false, cq_moderation = false, cq_overrun_ignore = false;
+  bool memory_windows = false, atomics = false, extended_atomics = false, xrc = false, cq_moderation = false, cq_overrun_ignore = false;
   // Compressed CQEs; none in a session: there are none.
   std::uint32_t cqe_compression_max = 0;
   bool cqe_compression = false, cqe_compression_128 = false, mini_cqe_stride_index = false;

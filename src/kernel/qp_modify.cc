@@ -98,7 +98,7 @@ int check_ranges(const Caps& caps, const ib_uverbs_modify_qp& cmd) {
   return 0;
 }
 
-void set_access(const prm::View<prm::Qpc>& qpc, const Qp& qp, const ib_uverbs_modify_qp& cmd) {
+void set_access(const prm::View<prm::Qpc>& qpc, const Caps& caps, const Qp& qp, const ib_uverbs_modify_qp& cmd) {
   std::uint32_t access = cmd.attr_mask & A::access_flags ? cmd.qp_access_flags : qp.access;
   const unsigned depth = cmd.attr_mask & A::max_dest_rd_atomic ? cmd.max_dest_rd_atomic : qp.dest_rd_atomic;
   // Without responder resources, neither reads nor atomics can be served.
@@ -107,7 +107,8 @@ void set_access(const prm::View<prm::Qpc>& qpc, const Qp& qp, const ib_uverbs_mo
   qpc.set<prm::Qpc::rwe>(access & Access::remote_write ? 1 : 0);
   if (!(access & Access::remote_atomic)) return;
   qpc.set<prm::Qpc::rae>(1);
-  qpc.set<prm::Qpc::atomic_mode>(prm::AtomicMode::ib_spec);
+  // As get_atomic_mode() of mlx5_ib: what the device has beyond the specification is on.
+  qpc.set<prm::Qpc::atomic_mode>(caps.extended_atomics ? prm::AtomicMode::up_to_8b : prm::AtomicMode::ib_spec);
 }
 
 // Depths that are no power of two are rounded up.
@@ -161,7 +162,7 @@ int fill_context(const prm::View<prm::Qpc>& qpc, File& file, const Qp& qp, const
     qpc.set<Qpc::log_rra_max>(log2_of(cmd.max_dest_rd_atomic));
   if (mask & A::sq_psn) qpc.set<Qpc::next_send_psn>(cmd.sq_psn & kPsnMask);
   if (mask & A::rq_psn) qpc.set<Qpc::next_rcv_psn>(cmd.rq_psn & kPsnMask);
-  if (mask & (A::access_flags | A::max_dest_rd_atomic)) set_access(qpc, qp, cmd);
+  if (mask & (A::access_flags | A::max_dest_rd_atomic)) set_access(qpc, file.node().caps(), qp, cmd);
   if (mask & A::min_rnr_timer) qpc.set<Qpc::min_rnr_nak>(cmd.min_rnr_timer);
   if (mask & A::qkey) qpc.set<Qpc::q_key>(cmd.qkey);
   return 0;

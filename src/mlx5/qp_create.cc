@@ -100,7 +100,8 @@ int check(const ibv_qp_init_attr_ex& attr, const mlx5dv_qp_init_attr* vendor) {
   if (attr.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS && attr.comp_mask & IBV_QP_INIT_ATTR_RX_HASH) return EINVAL;
   // The rest of the flags is for the kernel to judge.
   const bool flags = attr.comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS;
-  return flags && attr.create_flags & IBV_QP_CREATE_SOURCE_QPN ? EOPNOTSUPP : 0;
+  if (!flags || !(attr.create_flags & IBV_QP_CREATE_SOURCE_QPN)) return 0;
+  return attr.qp_type == IBV_QPT_UD ? EOPNOTSUPP : EINVAL;
 }
 
 std::size_t custom_alignment(const QpSize& size) {

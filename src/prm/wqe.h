@@ -118,6 +118,9 @@ struct AtomicSeg : Layout<0x10> {
   using fields = Fields<swap_add, compare>;
 };
 
+// opmod of the masked atomics: this, and the logarithm of the operands' size, less 2.
+inline constexpr std::uint32_t kExtendedAtomic = 8;
+
 // Masked compare and swap of 8 bytes. A masked fetch and add is the first half: the addend, then in the place of
 // `compare` the field boundaries (bits that stop a carry).
 struct MaskedAtomicSeg : Layout<0x20> {

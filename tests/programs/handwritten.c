@@ -25,8 +25,37 @@ static void post_write(struct mlx5dv_qp* q, uint32_t qpn, uint16_t pi, struct ib
   __atomic_store_n((uint64_t*)q->bf.reg, *(uint64_t*)ctrl, __ATOMIC_RELEASE);
 }
 
+// A masked fetch and add of 4 bytes, which no verb posts: the memory is in the host's order, the answer in the wire's.
+static void extended_atomic(struct World* w) {
+  enum { kExtended = 8, kOf4 = kExtended | 0 };
+  struct ibv_cq* cq = ibv_create_cq(w->context, 16, NULL, NULL, 0);
+  CHECK(cq);
+  struct ibv_qp* qp = make_qp(w, IBV_QPT_RC, cq, cq, NULL);
+  connect_qp(w, qp, qp->qp_num);
+  static uint32_t memory[4] = {0, 41, 43, 0};
+  struct ibv_mr* mr = ibv_reg_mr(w->pd, memory, sizeof memory, kAllAccess);
+  CHECK(mr);
+  struct mlx5dv_qp q = rings(qp);
+  char* wqe = q.sq.buf;
+  memset(wqe, 0, 64);
+  mlx5dv_set_ctrl_seg((struct mlx5_wqe_ctrl_seg*)wqe, 0, MLX5_OPCODE_ATOMIC_MASKED_FA, kOf4, qp->qp_num,
+                      MLX5_WQE_CTRL_CQ_UPDATE, 4, 0, 0);
+  struct mlx5_wqe_raddr_seg* raddr = (struct mlx5_wqe_raddr_seg*)(wqe + 16);
+  raddr->raddr = htobe64((uintptr_t)&memory[1]);
+  raddr->rkey = htobe32(mr->rkey);
+  *(uint32_t*)(wqe + 32) = htobe32(1);
+  mlx5dv_set_data_seg((struct mlx5_wqe_data_seg*)(wqe + 48), 4, mr->lkey, (uintptr_t)&memory[3]);
+  __atomic_store_n(&q.dbrec[MLX5_SND_DBR], htobe32(1), __ATOMIC_SEQ_CST);
+  __atomic_store_n((uint64_t*)q.bf.reg, *(uint64_t*)wqe, __ATOMIC_RELEASE);
+  const struct ibv_wc wc = next_wc(cq);
+  CHECK(wc.status == IBV_WC_SUCCESS);
+  CHECK(memory[1] == 42 && memory[2] == 43 && be32toh(memory[3]) == 41);
+  CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_cq(cq) && !ibv_dereg_mr(mr));
+}
+
 int main(void) {
   struct World w = open_world();
+  extended_atomic(&w);
   struct ibv_comp_channel* channel = ibv_create_comp_channel(w.context);
   CHECK(channel);
   struct ibv_cq* cq = ibv_create_cq(w.context, 16, NULL, channel, 0);

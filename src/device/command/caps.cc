@@ -112,8 +112,8 @@ void atomic_page(const prm::View<prm::HcaCapUnion>& page) {
   const auto cap = page.sub<prm::HcaCapUnion::atomic_caps>();
   // Results are in the host's byte order, of 8 bytes.
   cap.set<AtomicCaps::atomic_req_8B_endianness_mode>(1).set<AtomicCaps::supported_atomic_req_8B_endianness_mode_1>(1);
-  cap.set<AtomicCaps::atomic_operations>(Op::compare_swap | Op::fetch_add);
-  cap.set<AtomicCaps::atomic_size_qp>(1u << 3);
+  cap.set<AtomicCaps::atomic_operations>(Op::compare_swap | Op::fetch_add | Op::masked_compare_swap | Op::masked_fetch_add);
+  cap.set<AtomicCaps::atomic_size_qp>(1u << 2 | 1u << 3);  // extended ones of 4 bytes, too
 }
 
 void roce_page(const Profile& p, const prm::View<prm::HcaCapUnion>& page) {

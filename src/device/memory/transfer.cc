@@ -86,11 +86,13 @@ Moved write_memory(Peer* peer, std::uint64_t va, const void* from, std::size_t n
 Moved atomic(Peer* peer, std::uint64_t va, const AtomicOp& op, std::uint32_t me, std::uint64_t& original) {
   SharedGuard guard(peer->slice->header.atomic_lock, me);
   std::uint64_t old = 0;
-  if (const Moved m = read_memory(peer, va, &old, sizeof old); m != Moved::ok) return m;
+  const unsigned bytes = op.bytes == 4 ? 4 : 8;
+  if (const Moved m = read_memory(peer, va, &old, bytes); m != Moved::ok) return m;
   original = old;
-  if (op.compare_swap && old != op.compare) return Moved::ok;
-  const std::uint64_t fresh = op.compare_swap ? op.swap_add : old + op.swap_add;
-  return write_memory(peer, va, &fresh, sizeof fresh);
+  if (op.compare_swap && ((old ^ op.compare) & op.compare_mask) != 0) return Moved::ok;
+  const std::uint64_t fresh = op.compare_swap ? (old & ~op.swap_mask) | (op.swap_add & op.swap_mask)
+                                              : ((old & ~op.fields) + (op.swap_add & ~op.fields)) ^ ((old ^ op.swap_add) & op.fields);
+  return write_memory(peer, va, &fresh, bytes);
 }
 
 }  // namespace verbena::device

@@ -28,12 +28,17 @@ Moved write_memory(Peer* peer, std::uint64_t va, const void* from, std::size_t n
 // Our address of [va, va + n) in `peer` if it is directly reachable: our own memory, its arena, or a promoted chunk.
 std::byte* direct(Peer* peer, std::uint64_t va, std::uint64_t n);
 
-// 8-byte atomics, atomic against every other one through this NIC. `me`: Nic::me().
+// Atomics of 8 or 4 bytes. A compare and swap compares and swaps the bits of its masks; a fetch and add adds fields
+// independently, `fields` having the top bit of each: no carry leaves them.
 struct AtomicOp {
   bool compare_swap;     // else fetch and add
   std::uint64_t compare;
   std::uint64_t swap_add;
+  std::uint64_t compare_mask = ~std::uint64_t{0}, swap_mask = ~std::uint64_t{0};
+  std::uint64_t fields = 0;
+  unsigned bytes = 8;
 };
+// Atomic against every other one through this NIC. `me`: Nic::me().
 Moved atomic(Peer* peer, std::uint64_t va, const AtomicOp& op, std::uint32_t me, std::uint64_t& original);
 
 }  // namespace verbena::device

@@ -125,6 +125,8 @@ Requester::Step Requester::execute() {
       return read();
     case WqeOpcode::atomic_cs:
     case WqeOpcode::atomic_fa:
+    case WqeOpcode::atomic_masked_cs:
+    case WqeOpcode::atomic_masked_fa:
       return atomic();
     default:
       return local_operation();
@@ -261,35 +263,6 @@ Requester::Step Requester::read() {
     return Step::again;
   }
   finish(wqe_.length, to_cqe ? small : nullptr);
-  return Step::next;
-}
-
-Requester::Step Requester::atomic() {
-  if (!gathered_) {
-    if (wqe_.gather(nic_, self_, qp_, kMkeyLocalWrite, local_memory_) != KeyError::none)
-      return error(CqeSyndrome::local_prot_err, prm::kVendorSyndromeLocalProtection);
-    gathered_ = true;
-  }
-  fill_common(wqe_.opcode == WqeOpcode::atomic_cs ? BthOperation::compare_swap : BthOperation::fetch_add);
-  packet_.va = wqe_.raddr;
-  packet_.rkey = wqe_.rkey;
-  packet_.swap_add = wqe_.swap_add;
-  packet_.compare = wqe_.compare;
-  packet_.payload_bytes = 0;
-  if (held_back(local_.way, 0)) return Step::wait;
-  const PieceList none{};
-  const Answer answer = deliver({&none, 0, 0});
-  if (const Step step = take(answer, 1); step != Step::next) return step;
-  const bool to_cqe = fits_cqe(8);
-  alignas(64) std::byte small[64]{};
-  std::memcpy(small, &reply_.packet.original, 8);
-  if (!to_cqe) {
-    PieceList from;
-    from.add(nullptr, reinterpret_cast<std::uint64_t>(&reply_.packet.original), 8);
-    if (move(local_memory_, 0, from, 0, 8) != Moved::ok)
-      return error(CqeSyndrome::local_prot_err, prm::kVendorSyndromeLocalProtection);
-  }
-  finish(8, to_cqe ? small : nullptr);
   return Step::next;
 }
 

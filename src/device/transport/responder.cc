@@ -8,6 +8,7 @@
 #include "device/transport/attention.h"
 #include "device/transport/vendor.h"
 #include "fabric/frame.h"
+#include "prm/qp.h"
 
 namespace verbena::device {
 
@@ -427,21 +428,35 @@ Answer Responder::read(const fabric::Packet& packet, Reply& reply) {
   return Answer::packet;
 }
 
+// qpc.atomic_mode: those of the specification alone, or extended ones of 8 bytes, or of up to 8.
+bool Responder::serves_extended(unsigned bytes) const {
+  const auto mode = static_cast<prm::AtomicMode>(qp_.atomic_mode);
+  return mode >= prm::AtomicMode::up_to_8b || (mode == prm::AtomicMode::only_8b && bytes == 8);
+}
+
 Answer Responder::atomic(BthOperation op, const fabric::Packet& packet, Reply& reply) {
   if (!qp_.rae) return not_enabled(reply);
+  if (packet.extended_bytes != 0 && !serves_extended(packet.extended_bytes)) return not_enabled(reply);
   add_alone(qp_.rx_atomics, 1);
-  if ((packet.va & 7) != 0) return fatal(reply, NakCode::invalid_request);
+  const unsigned bytes = packet.extended_bytes == 4 ? 4 : 8;
+  if ((packet.va & (bytes - 1)) != 0) return fatal(reply, NakCode::invalid_request);
   PieceList at;
   const KeyUse use{&target(), remote_pd(), qp_.qpn, kMkeyAtomic};
-  if (translate(nic_, use, packet.rkey, packet.va, 8, at) != KeyError::none)
+  if (translate(nic_, use, packet.rkey, packet.va, bytes, at) != KeyError::none)
     return fatal(reply, NakCode::remote_access_error);
   if (at.size() != 1) return fatal(reply, NakCode::remote_operational_error);
   std::uint64_t original = 0;
-  const AtomicOp what{op == BthOperation::compare_swap, packet.compare, packet.swap_add};
+  AtomicOp what{.compare_swap = op == BthOperation::compare_swap, .compare = packet.compare, .swap_add = packet.swap_add, .bytes = bytes};
+  if (packet.extended_bytes != 0 && what.compare_swap) {
+    what.compare_mask = packet.compare_mask;
+    what.swap_mask = packet.swap_add_mask;
+  } else if (packet.extended_bytes != 0) {
+    what.fields = packet.compare;
+  }
   const Moved moved = verbena::device::atomic(at[0].peer, at[0].va, what, me_, original);
   if (moved == Moved::gone) return Answer::none;
   if (moved != Moved::ok) return fatal(reply, NakCode::remote_operational_error);
-  qp_.rres[qp_.rres_next++ % kMaxResponderResources] = {packet.psn, 1, packet.opcode, {}, packet.rkey, packet.va, 8,
+  qp_.rres[qp_.rres_next++ % kMaxResponderResources] = {packet.psn, 1, packet.opcode, {}, packet.rkey, packet.va, bytes,
                                                         original};
   note_outcome(packet, 1, true);
   ack(reply, packet.psn);

@@ -87,6 +87,7 @@ class Responder {
   Answer write(prm::BthOperation op, const fabric::Packet& packet, const Payload& payload, Reply& reply);
   Answer read(const fabric::Packet& packet, Reply& reply);
   Answer atomic(prm::BthOperation op, const fabric::Packet& packet, Reply& reply);
+  bool serves_extended(unsigned bytes) const;
   Answer duplicate(prm::BthOperation op, const fabric::Packet& packet, Reply& reply);
   bool in_order(prm::BthOperation op) const;
   Answer not_enabled(Reply& reply);

@@ -100,8 +100,12 @@ bool SendWqe::parse(const QpContext& qp) {
       const prm::ConstView<prm::AtomicSeg> op(raw + at + prm::RaddrSeg::size);
       swap_add = op.get<prm::AtomicSeg::swap_add>();
       compare = op.get<prm::AtomicSeg::compare>();
+      atomic_bytes = 8;
       return data_segments(at + prm::RaddrSeg::size + prm::AtomicSeg::size) && length == 8;
     }
+    case WqeOpcode::atomic_masked_cs:
+    case WqeOpcode::atomic_masked_fa:
+      return reliable && extended_atomic(at);
     case WqeOpcode::umr:
       return at + prm::UmrCtrlSeg::size + prm::Mkc::size <= bytes;
     case WqeOpcode::local_inval:
@@ -109,6 +113,38 @@ bool SendWqe::parse(const QpContext& qp) {
     default:
       return false;
   }
+}
+
+// The opmod says that it is one, and the size of its operands.
+bool SendWqe::extended_atomic(unsigned at) {
+  if ((opmod & ~1u) != prm::kExtendedAtomic) return false;
+  atomic_bytes = static_cast<std::uint8_t>(4u << (opmod & 1));
+  swap_mask = compare_mask = 0;
+  const bool swap = opcode == WqeOpcode::atomic_masked_cs, wide = atomic_bytes == 8;
+  const auto operands = static_cast<unsigned>(swap && wide ? prm::MaskedAtomicSeg::size : prm::AtomicSeg::size);
+  if (at + prm::RaddrSeg::size + operands > bytes) return false;
+  const prm::ConstView<prm::RaddrSeg> seg(raw + at);
+  raddr = seg.get<prm::RaddrSeg::raddr>();
+  rkey = seg.get<prm::RaddrSeg::rkey>();
+  at += static_cast<unsigned>(prm::RaddrSeg::size);
+  if (wide) {
+    using Seg = prm::MaskedAtomicSeg;
+    const prm::ConstView<prm::AtomicSeg> first(raw + at);
+    swap_add = first.get<prm::AtomicSeg::swap_add>();
+    compare = first.get<prm::AtomicSeg::compare>();
+    if (swap) {
+      swap_mask = prm::ConstView<Seg>(raw + at).get<Seg::swap_add_mask>();
+      compare_mask = prm::ConstView<Seg>(raw + at).get<Seg::compare_mask>();
+    }
+  } else {
+    using Seg = prm::MaskedAtomic32Seg;
+    const prm::ConstView<Seg> op(raw + at);
+    swap_add = op.get<Seg::swap_add>();
+    compare = op.get<Seg::compare>();
+    swap_mask = op.get<Seg::swap_add_mask>();
+    compare_mask = op.get<Seg::compare_mask>();
+  }
+  return data_segments(at + operands) && length == atomic_bytes;
 }
 
 // The head of the frame begins in the Ethernet segment and may go on behind it.

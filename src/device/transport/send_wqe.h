@@ -33,6 +33,8 @@ struct SendWqe {
   std::uint64_t raddr;
   std::uint32_t rkey;
   std::uint64_t swap_add, compare;
+  std::uint64_t swap_mask, compare_mask;  // extended atomics; of a fetch and add, `compare` has the fields' boundaries
+  std::uint8_t atomic_bytes;
   std::uint8_t checksums;  // of a frame: which are to be written (prm::EthCsFlag)
   const std::byte* address_vector;  // UD
   std::uint32_t xrc_srqn;  // XRC
@@ -53,6 +55,7 @@ struct SendWqe {
   bool parse(const QpContext& qp);
   bool data_segments(unsigned at);
   bool frame_segments(unsigned at);
+  bool extended_atomic(unsigned at);
 };
 
 }  // namespace verbena::device

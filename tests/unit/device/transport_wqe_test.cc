@@ -249,6 +249,126 @@ TEST_F(Wqe, ControlSegment) {
   works();
 }
 
+// ---- extended atomics: masked, of 8 and of 4 bytes ----
+
+class ExtendedAtomics : public Wqe {
+ protected:
+  void SetUp() override {
+    Wqe::SetUp();
+    pair(QpType::rc);
+    qb->context->atomic_mode = static_cast<std::uint8_t>(prm::AtomicMode::up_to_8b);
+  }
+  // Executes one; `operands` as they lie in the WQE.
+  Completion run(WqeOpcode opcode, std::uint32_t opmod, std::span<const std::byte> operands, unsigned bytes, std::size_t at = 0) {
+    again();
+    alignas(64) std::byte w[128]{};
+    const unsigned octowords = 3 + static_cast<unsigned>(operands.size() / 16);
+    prm::View<prm::CtrlSeg>(w)
+        .set<prm::CtrlSeg::opmod>(opmod)
+        .set<prm::CtrlSeg::opcode>(opcode)
+        .set<prm::CtrlSeg::qpn>(qa->context->qpn)
+        .set<prm::CtrlSeg::ds>(octowords)
+        .set<prm::CtrlSeg::ce>(prm::WqeCompletion::always);
+    prm::View<prm::RaddrSeg>(w + 16).set<prm::RaddrSeg::raddr>(reinterpret_cast<std::uint64_t>(mb.p) + at).set<prm::RaddrSeg::rkey>(mb.key);
+    std::memcpy(w + 32, operands.data(), operands.size());
+    prm::View<prm::DataSeg>(w + 32 + operands.size())
+        .set<prm::DataSeg::byte_count>(bytes)
+        .set<prm::DataSeg::lkey>(ma.key)
+        .set<prm::DataSeg::addr>(reinterpret_cast<std::uint64_t>(ma.p));
+    a->raw_wqe(*qa, w, octowords * 16);
+    a->engine->ring_sq(*qa->context);
+    return a->wait(*ca);
+  }
+  auto swap64(std::uint64_t swap, std::uint64_t compare, std::uint64_t swap_mask, std::uint64_t compare_mask) {
+    using S = prm::MaskedAtomicSeg;
+    prm::Box<S> box;
+    box.set<S::swap_add>(swap).set<S::compare>(compare).set<S::swap_add_mask>(swap_mask).set<S::compare_mask>(compare_mask);
+    return box;
+  }
+  auto operands32(std::uint32_t swap, std::uint32_t compare, std::uint32_t swap_mask = 0, std::uint32_t compare_mask = 0) {
+    using S = prm::MaskedAtomic32Seg;
+    prm::Box<S> box;
+    box.set<S::swap_add>(swap).set<S::compare>(compare).set<S::swap_add_mask>(swap_mask).set<S::compare_mask>(compare_mask);
+    return box;
+  }
+  auto add64(std::uint64_t add, std::uint64_t boundaries) {
+    prm::Box<prm::AtomicSeg> box;
+    box.set<prm::AtomicSeg::swap_add>(add).set<prm::AtomicSeg::compare>(boundaries);
+    return box;
+  }
+  template <class T>
+  void put(T value, std::size_t at = 0) {
+    std::memcpy(mb.p + at, &value, sizeof value);
+  }
+  template <class T>
+  T there(std::size_t at = 0) const {
+    T value;
+    std::memcpy(&value, mb.p + at, sizeof value);
+    return value;
+  }
+  std::uint64_t result64() const {
+    std::uint64_t value;
+    std::memcpy(&value, ma.p, sizeof value);
+    return value;
+  }
+  static constexpr std::uint32_t kOf4 = prm::kExtendedAtomic, kOf8 = prm::kExtendedAtomic | 1;
+};
+
+TEST_F(ExtendedAtomics, MaskedCompareAndSwap) {
+  put<std::uint64_t>(0x1122334455667788);
+  auto done = run(WqeOpcode::atomic_masked_cs, kOf8, swap64(0xaaaaaaaaaaaaaaaa, 0x0000000055000000, 0xff000000000000ff, 0x00000000ff000000).span(), 8);
+  EXPECT_EQ(done.opcode, CqeOpcode::req) << done.syndrome;
+  EXPECT_EQ(result64(), 0x1122334455667788u);
+  EXPECT_EQ(there<std::uint64_t>(), 0xaa223344556677aau);
+  done = run(WqeOpcode::atomic_masked_cs, kOf8, swap64(0, 0x0000000056000000, ~0ull, 0x00000000ff000000).span(), 8);
+  EXPECT_EQ(done.opcode, CqeOpcode::req);
+  EXPECT_EQ(there<std::uint64_t>(), 0xaa223344556677aau) << "the masked bits differ";
+  put<std::uint64_t>(0x1122334455667788);
+  done = run(WqeOpcode::atomic_masked_cs, kOf4, operands32(0x0000beef, 0x55660000, 0x0000ffff, 0xffff0000).span(), 4);
+  EXPECT_EQ(done.opcode, CqeOpcode::req) << done.syndrome;
+  EXPECT_EQ(done.bytes, 4u);
+  EXPECT_EQ(prm::load_be32(ma.p), 0x55667788u) << "four bytes come as they travel";
+  EXPECT_EQ(there<std::uint64_t>(), 0x112233445566beefu) << "and no others change";
+}
+
+TEST_F(ExtendedAtomics, MaskedFetchAndAdd) {
+  put<std::uint64_t>(0x00ff'00ff'ffff'fffe);
+  // Two fields of 16 bits and one of 32: no carry leaves them.
+  auto done = run(WqeOpcode::atomic_masked_fa, kOf8, add64(0x0001'ff02'0000'0003, 0x8000'8000'8000'0000).span(), 8);
+  EXPECT_EQ(done.opcode, CqeOpcode::req) << done.syndrome;
+  EXPECT_EQ(result64(), 0x00ff00fffffffffeu);
+  EXPECT_EQ(there<std::uint64_t>(), 0x0100'0001'0000'0001u);
+  put<std::uint64_t>(~0ull);
+  run(WqeOpcode::atomic_masked_fa, kOf8, add64(1, 0).span(), 8);
+  EXPECT_EQ(there<std::uint64_t>(), 0u) << "without boundaries it is the plain one";
+  put<std::uint64_t>(0x11223344'fffffff0);
+  done = run(WqeOpcode::atomic_masked_fa, kOf4, operands32(0x20, 0).span(), 4);
+  EXPECT_EQ(prm::load_be32(ma.p), 0xfffffff0u);
+  EXPECT_EQ(there<std::uint64_t>(), 0x1122334400000010u);
+  put<std::uint32_t>(7, 4);
+  done = run(WqeOpcode::atomic_masked_fa, kOf4, operands32(1, 0).span(), 4, 4);
+  EXPECT_EQ(there<std::uint32_t>(4), 8u) << "aligned to its own size";
+}
+
+TEST_F(ExtendedAtomics, Refusals) {
+  const auto add = add64(1, 0);
+  for (const std::uint32_t opmod : {0u, 1u, 7u, 10u, 15u, 0x18u, 0x88u})
+    EXPECT_EQ(run(WqeOpcode::atomic_masked_fa, opmod, add.span(), 8).syndrome, static_cast<unsigned>(CqeSyndrome::local_qp_op_err)) << opmod;
+  EXPECT_EQ(run(WqeOpcode::atomic_masked_fa, kOf8, add.span(), 4).syndrome, static_cast<unsigned>(CqeSyndrome::local_qp_op_err));
+  EXPECT_EQ(run(WqeOpcode::atomic_masked_fa, kOf4, add.span(), 8).syndrome, static_cast<unsigned>(CqeSyndrome::local_qp_op_err));
+  EXPECT_EQ(run(WqeOpcode::atomic_masked_cs, kOf8, add.span(), 8).syndrome, static_cast<unsigned>(CqeSyndrome::local_qp_op_err)) << "half of the operands";
+  EXPECT_EQ(run(WqeOpcode::atomic_masked_fa, kOf8, add.span(), 8, 4).syndrome, static_cast<unsigned>(CqeSyndrome::remote_inval_req_err)) << "unaligned";
+  EXPECT_EQ(run(WqeOpcode::atomic_masked_fa, kOf4, add.span(), 4, 2).syndrome, static_cast<unsigned>(CqeSyndrome::remote_inval_req_err));
+  put<std::uint64_t>(1);
+  for (const auto mode : {prm::AtomicMode::none, prm::AtomicMode::ib_spec, prm::AtomicMode::only_8b}) {
+    qb->context->atomic_mode = static_cast<std::uint8_t>(mode);
+    EXPECT_EQ(run(WqeOpcode::atomic_masked_fa, kOf4, add.span(), 4).syndrome, static_cast<unsigned>(CqeSyndrome::remote_inval_req_err));
+    const auto wide = run(WqeOpcode::atomic_masked_fa, kOf8, add.span(), 8);
+    EXPECT_EQ(wide.opcode, mode == prm::AtomicMode::only_8b ? CqeOpcode::req : CqeOpcode::req_err);
+  }
+  EXPECT_EQ(there<std::uint64_t>(), 2u);
+}
+
 // Completion modes: none, only if it fails (0, 1), always (2), and one that counts as solicited (3).
 TEST_F(Wqe, CompletionModes) {
   using Mode = prm::WqeCompletion;
