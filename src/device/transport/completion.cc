@@ -91,7 +91,8 @@ bool Completer::has_room(CqContext& cq, std::uint32_t ahead) {
   std::byte record[prm::CqDbr::size];
   if (read_memory(&owner_, cq.dbrec_va, record, sizeof record) != Moved::ok) return false;
   const std::uint32_t ci = prm::ConstView<prm::CqDbr>(record).get<prm::CqDbr::update_ci>();
-  cq.ci_seen = cq.pi - ((cq.pi - ci) & 0xffffff);
+  // Of the index what tells a full ring from an empty one counts: DPDK's senders keep 16 bits of it.
+  cq.ci_seen = cq.pi - ((cq.pi - ci) & (2 * entries - 1));
   return cq.pi + ahead - cq.ci_seen < entries;
 }
 

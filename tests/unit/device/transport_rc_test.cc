@@ -41,6 +41,19 @@ TEST_F(Rc, SendCarriesDataAndImmediate) {
   }
 }
 
+// DPDK's senders count the entries they have taken by 16 bits.
+TEST_F(Rc, ConsumerIndexOfSixteenBits) {
+  constexpr std::uint32_t kTurn = 1u << 16;
+  const std::uint32_t entries = 1u << ca->context->ring.log_entries;
+  ca->context->pi = kTurn + entries - 1;
+  ca->context->ci_seen = kTurn;
+  prm::View<prm::CqDbr>(ca->dbrec).set<prm::CqDbr::update_ci>(entries - 2);
+  a->post(*qa, {.opcode = WqeOpcode::rdma_write, .inline_data = "one"});
+  a->post(*qa, {.opcode = WqeOpcode::rdma_write, .inline_data = "two"});
+  EXPECT_EQ(ca->context->pi, kTurn + entries + 1);
+  EXPECT_EQ(ca->context->status, 0);
+}
+
 TEST_F(Rc, LargeMessagesTakeSeveralTurns) {
   for (std::size_t i = 0; i < ma.bytes; ++i) ma.p[i] = static_cast<std::byte>(i * 7);
   a->post(*qa, {.opcode = WqeOpcode::rdma_write, .sges = {{ma.p, 1 << 20, ma.key}},
