@@ -128,7 +128,8 @@ void read_limits(Reader& r, const toml::table& t, Limits& l) {
                  "log_max_mkey", "log_max_klm_list_size", "log_max_pd",        "log_max_transport_domain",
                  "log_max_uctx", "log_max_umem",          "log_max_mcg",       "max_qp_mcg",
                  "log_max_msg",  "log_max_rd_atomic",     "max_wqe_sz_sq",     "max_wqe_sz_rq",
-                 "max_uar",      "max_q_counters",        "packet_pacing_rates", "completion_vectors"});
+                 "max_uar",      "max_q_counters",        "packet_pacing_rates", "completion_vectors",
+                 "cqe_compression"});
   r.number(t, in, "log_max_qp", 4, 18, l.log_max_qp);
   r.number(t, in, "log_max_qp_sz", 4, 15, l.log_max_qp_sz);
   r.number(t, in, "log_max_cq", 4, 18, l.log_max_cq);
@@ -152,6 +153,7 @@ void read_limits(Reader& r, const toml::table& t, Limits& l) {
   r.number(t, in, "max_uar", 4, 1 << 20, l.max_uar);
   r.number(t, in, "max_q_counters", 1, 255, l.max_q_counters);
   r.number(t, in, "packet_pacing_rates", 0, kRates - 1, l.packet_pacing_rates);
+  r.number(t, in, "cqe_compression", 0, 1, l.cqe_compression);
   r.number(t, in, "completion_vectors", 1, 31, l.completion_vectors);
 }
 

@@ -81,8 +81,10 @@ void general_features(const Profile& p, const prm::View<CmdHcaCap>& cap) {
   cap.set<CmdHcaCap::cq_oi>(1).set<CmdHcaCap::cq_resize>(1);
   cap.set<CmdHcaCap::cq_moderation>(1).set<CmdHcaCap::cq_eq_remap>(1).set<CmdHcaCap::cq_period_start_from_cqe>(1);
   cap.set<CmdHcaCap::scqe_break_moderation>(1);
-  cap.set<CmdHcaCap::cqe_compression>(1).set<CmdHcaCap::cqe_compression_128>(1).set<CmdHcaCap::mini_cqe_resp_stride_index>(1);
-  cap.set<CmdHcaCap::cqe_compression_max_num>(kMaxSession).set<CmdHcaCap::cqe_compression_timeout>(kSessionNs / 1000);
+  if (p.limits.cqe_compression != 0) {
+    cap.set<CmdHcaCap::cqe_compression>(1).set<CmdHcaCap::cqe_compression_128>(1).set<CmdHcaCap::mini_cqe_resp_stride_index>(1);
+    cap.set<CmdHcaCap::cqe_compression_max_num>(kMaxSession).set<CmdHcaCap::cqe_compression_timeout>(kSessionNs / 1000);
+  }
   cap.set<CmdHcaCap::cqe_128_always>(1).set<CmdHcaCap::sctr_data_cqe>(1);
   cap.set<CmdHcaCap::block_lb_mc>(1);
   cap.set<CmdHcaCap::imaicl>(1);  // memory windows and local invalidation

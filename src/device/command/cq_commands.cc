@@ -27,8 +27,9 @@ Outcome check_size(const State& state, const prm::ConstView<Cqc>& cqc) {
 }
 
 // Whether CQEs can be compressed as it says.
-bool compresses(const prm::ConstView<Cqc>& cqc) {
-  return cqc.get<Cqc::cqe_compression_layout>() == prm::CqeCompressionLayout::basic &&
+bool compresses(const State& state, const prm::ConstView<Cqc>& cqc) {
+  return state.profile.limits.cqe_compression != 0 &&
+         cqc.get<Cqc::cqe_compression_layout>() == prm::CqeCompressionLayout::basic &&
          cqc.get<Cqc::mini_cqe_res_format>() != prm::MiniCqeFormat::flow_tag_stride_index &&
          cqc.get<Cqc::mini_cqe_res_format_ext>() == 0;
 }
@@ -36,7 +37,7 @@ bool compresses(const prm::ConstView<Cqc>& cqc) {
 Outcome check_context(const State& state, const prm::ConstView<Cqc>& cqc) {
   if (static_cast<unsigned>(cqc.get<Cqc::cqe_sz>()) > static_cast<unsigned>(CqeSize::bytes_128_padded))
     return refuse(Syndrome::cq_cqe_size);
-  if (cqc.get<Cqc::cqe_comp_en>() && !compresses(cqc)) return refuse(Syndrome::cq_compression);
+  if (cqc.get<Cqc::cqe_comp_en>() && !compresses(state, cqc)) return refuse(Syndrome::cq_compression);
   if (cqc.get<Cqc::apu_cq>()) return refuse(Syndrome::cq_apu);
   if (static_cast<unsigned>(cqc.get<Cqc::cq_period_mode>()) > 1) return refuse(Syndrome::cq_period_mode);
   return check_size(state, cqc);

@@ -103,7 +103,7 @@
   X(0x080002, bad_resource,   cq_missing,            "cqn: no such completion queue, or it belongs to another uid") \
   X(0x080003, exceed_lim,     cq_size,               "cqc.log_cq_size: above log_max_cq_sz") \
   X(0x080004, bad_param,      cq_cqe_size,           "cqc.cqe_sz: CQEs have 64 or 128 bytes") \
-  X(0x080005, bad_param,      cq_compression,        "cqc.cqe_comp_en: no such mini CQEs (mini_cqe_res_format*), or not the basic cqe_compression_layout") \
+  X(0x080005, bad_param,      cq_compression,        "cqc.cqe_comp_en: not compressed (cqe_compression capability), or not so (mini_cqe_res_format*, layout)") \
   X(0x080006, bad_param,      cq_apu,                "cqc.apu_cq: there is no application processing unit (apu capability)") \
   X(0x080007, bad_param,      cq_period_mode,        "cqc.cq_period_mode: not a moderation mode") \
   X(0x080008, bad_resource,   cq_eqn,                "cqc.c_eqn: no such event queue, or it belongs to another uid") \

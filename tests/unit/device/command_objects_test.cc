@@ -163,7 +163,12 @@ TEST_F(ObjectCommandTest, CompletionQueueModeration) {
   EXPECT_EQ(live_cq(cqn_).features, 0) << "a count of 0 ends it";
 }
 
-TEST_F(ObjectCommandTest, CompletionQueueOfCompressedEntries) {
+class CompressingDeviceTest : public ObjectCommandTest {
+ protected:
+  CompressingDeviceTest() { profile_.limits.cqe_compression = 1; }
+};
+
+TEST_F(CompressingDeviceTest, CompletionQueueOfCompressedEntries) {
   auto request = cq_request();
   prm::store_be64(request.in.data() + prm::CreateCqIn::size, memory(0x5000));
   const auto cqc = request.in.sub<prm::CreateCqIn::cq_context>();
