@@ -118,8 +118,8 @@ Built build_key_change(const Qp* qp, const ibv_send_wr& wr, char* ctrl, std::uin
 }
 
 // What the device is to refuse: operations that the transport does not have. 0: there is no such operation.
-[[gnu::noinline]] std::uint32_t unserved_opcode(ibv_wr_opcode opcode) {
-  switch (number_of(opcode)) {
+[[gnu::noinline]] std::uint32_t unserved_opcode(const ibv_send_wr& wr) {
+  switch (number_of(wr.opcode)) {
     case IBV_WR_ATOMIC_CMP_AND_SWP:
       return MLX5_OPCODE_ATOMIC_CS;
     case IBV_WR_ATOMIC_FETCH_AND_ADD:
@@ -195,9 +195,9 @@ VERBENA_INLINE Built build(const Qp* qp, const ibv_send_wr& wr, char* ctrl, std:
       remote = true;
       break;
     default:
-      if (kTransport != Transport::datagram && wr.opcode != IBV_WR_TSO && wr.opcode != IBV_WR_DRIVER1)
+      if (kTransport != Transport::datagram && number_of(wr.opcode) != IBV_WR_TSO && number_of(wr.opcode) != IBV_WR_DRIVER1)
         return build_rare(qp, wr, ctrl, post, fence, kTransport == Transport::xrc);
-      if (!(opcode = unserved_opcode(wr.opcode))) return -EINVAL;
+      if (!(opcode = unserved_opcode(wr))) return -EINVAL;
       break;
   }
   if constexpr (kTransport == Transport::xrc) {

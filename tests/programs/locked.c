@@ -74,6 +74,8 @@ int main(void) {
   CHECK(resident() < kEnough);
   CHECK(write(to[1], "", 1) == 1 && waitpid(child, &ended, 0) == child && WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
   CHECK(resident() < kEnough);
+  CHECK(!ibv_destroy_qp(side.qp) && !ibv_dereg_mr(side.mr) && !ibv_destroy_cq(side.cq));
+  close_world(&side.world);
   puts("ok");
   return 0;
 }
