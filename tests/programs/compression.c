@@ -1,11 +1,8 @@
 // Compressed CQEs, read by hand as a driver reads them: the ring itself, its owner bits and its mini CQEs.
-#include <unistd.h>
-#include <sys/wait.h>
-#include <stdlib.h>
 #include <infiniband/mlx5dv.h>
 #include <poll.h>
 
-#include "pair.h"
+#include "another_device.h"
 
 enum { kRing = 64, kBurst = 40, kLaps = 12, kInvalid = 0xf0, kCompressed = 3 };
 
@@ -231,29 +228,12 @@ static void limits(void) {
   }
 }
 
-// A device compresses CQEs if its profile says so: begins anew with one that does.
-static void with_profile(char** argv) {
-  static const char text[] = "[limits]\ncqe_compression = 1\n";
-  char path[] = "/tmp/verbena-profile-XXXXXX", host[32];
-  if (getenv("VERBENA_PROFILE")) return;
-  const int fd = mkstemp(path);
-  CHECK(fd >= 0 && write(fd, text, sizeof text - 1) == (ssize_t)(sizeof text - 1) && !close(fd));
-  const pid_t child = fork();
-  if (child == 0) {
-    snprintf(host, sizeof host, "compressing-%d", (int)getpid());
-    setenv("VERBENA_PROFILE", path, 1);
-    setenv("VERBENA_HOST", host, 1);
-    execv("/proc/self/exe", argv);
-    _exit(127);
-  }
-  int ended = -1;
-  CHECK(child > 0 && waitpid(child, &ended, 0) == child);
-  unlink(path);
-  exit(WIFEXITED(ended) ? WEXITSTATUS(ended) : 1);
-}
-
 int main(int argc, char** argv) {
-  if (argc == 1) with_profile(argv);
+  (void)argv;
+  if (argc == 1) {  // a device compresses CQEs if its profile says so
+    const int status = run_on_another_device("compressing", "[limits]\ncqe_compression = 1\n");
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+  }
   w = open_world();
   CHECK(mr = ibv_reg_mr(w.pd, buffer, sizeof buffer, kAllAccess));
   limits();

@@ -8,11 +8,11 @@
 //   dv_errors_devices fewrates  whose table of rates is short
 //   dv_errors_devices legacy    whose driver does not run the switch by rules
 #include <sys/eventfd.h>
-#include <sys/wait.h>
 
 #include <string>
 #include <vector>
 
+#include "another_device.h"
 #include "dv_errors.h"
 #include "ethernet.h"
 #include "prm/raw.h"
@@ -343,24 +343,9 @@ void legacy_switch() {
   close_world(&w);
 }
 
-// This program again, on a virtual host of its own with another device.
 void again(const char* mode, const char* profile) {
-  char path[] = "/tmp/verbena-profile-XXXXXX";
-  const int fd = mkstemp(path);
-  CHECK(fd >= 0 && write(fd, profile, std::strlen(profile)) == static_cast<ssize_t>(std::strlen(profile)));
-  const pid_t child = fork();
-  CHECK(child >= 0);
-  if (!child) {
-    setenv("VERBENA_PROFILE", path, 1);
-    setenv("VERBENA_HOST", mode, 1);
-    execl("/proc/self/exe", "dv_errors_devices", mode, nullptr);
-    _exit(127);
-  }
-  int status = 0;
-  CHECK(waitpid(child, &status, 0) == child);
+  const int status = run_on_another_device(mode, profile);
   EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: status %#x", mode, status);
-  close(fd);
-  unlink(path);
 }
 
 }  // namespace
