@@ -205,6 +205,23 @@ bool switch_ring(CqContext& cq, const Ring& old, const Ring& ring) {
   return true;
 }
 
+// From the ring as commands made it, not as shared memory has it now.
+Outcome move_to_ring(State& state, const Named& named, const Ring& ring) {
+  CqContext& cq = *named.context;
+  Deferred deferred(&state.nic.self());
+  SharedGuard guard(cq.lock, state.nic.me());
+  Completer(state.nic.self(), state.nic.me(), deferred).close(cq);
+  const auto made = std::as_const(named.record->context).view();
+  const Ring old{named.record->backing.va, made.get<Cqc::log_cq_size>(), log_cqe(made.get<Cqc::cqe_sz>())};
+  const std::uint32_t ci = read_record(cq.dbrec_va).value_or(cq.pi);
+  const std::uint32_t unread = (cq.pi - ci) & 0xffffff;
+  if (unread + 1 > (1u << ring.log_entries)) return refuse(Syndrome::cq_resize_unread);
+  if (unread + 1 > (1u << old.log_entries)) return refuse(Syndrome::cq_resize_full);
+  if (!switch_ring(cq, old, ring)) return refuse(Syndrome::queue_not_mapped);
+  state.nic.note(cq);
+  return {};
+}
+
 Outcome resize(State& state, const Call<prm::ModifyCqIn, prm::ModifyCqOut>& call, const Named& named) {
   using In = prm::ModifyCqIn;
   using Select = prm::ResizeCqSelect;
@@ -225,22 +242,9 @@ Outcome resize(State& state, const Call<prm::ModifyCqIn, prm::ModifyCqOut>& call
                               1ull << (log_size + stride), call.uid);
   if (!backing) return refuse(backing.error());
   backing->dbr_umem = named.record->backing.dbr_umem;
-  state.engine.close_session(*named.context);
-  {
-    Deferred deferred(&state.nic.self());
-    SharedGuard guard(named.context->lock, state.nic.me());
-    Completer(state.nic.self(), state.nic.me(), deferred).close(*named.context);  // opened since
-    // As commands made it, not as shared memory has it now.
-    const auto made = std::as_const(named.record->context).view();
-    const Ring old{named.record->backing.va, made.get<Cqc::log_cq_size>(), log_cqe(made.get<Cqc::cqe_sz>())};
-    const std::uint32_t ci = read_record(named.context->dbrec_va).value_or(named.context->pi);
-    const std::uint32_t unread = (named.context->pi - ci) & 0xffffff;
-    if (unread + 1 > (1u << log_size)) return refuse(Syndrome::cq_resize_unread);
-    if (unread + 1 > (1u << old.log_entries)) return refuse(Syndrome::cq_resize_full);
-    if (!switch_ring(*named.context, old, {backing->va, log_size, stride})) return refuse(Syndrome::queue_not_mapped);
-    state.nic.note(*named.context);
-  }
-  state.engine.close_session(*named.context);  // tells of what was closed above
+  const Outcome moved = move_to_ring(state, named, {backing->va, log_size, stride});
+  state.engine.close_session(*named.context);  // whatever became of it: tells of what was closed with it
+  if (!moved) return moved;
   hold(state, *backing);
   let_go(state, named.record->backing);
   named.record->backing = *backing;

@@ -30,10 +30,7 @@ void Engine::Impl::look_at_cq(std::uint32_t index) {
     std::uint64_t& listed = cq_looks_.try_emplace(index, kNever).first->second;
     if (listed <= at) return;
     listed = at;
-    cq_timers_.push({at, index, 0});
-    sooner = at < next_event_.load();
-    if (sooner) next_event_.store(at);
-    set_pending(kPendingTimer);
+    sooner = list_timer(cq_timers_, next_event_, {at, index, 0});
   }
   if (sooner) wake_own_helper(nic_.self());
 }

@@ -64,27 +64,15 @@ const std::uint32_t* Engine::pending() const {
 }
 
 void Engine::arm_cq(CqContext& cq) {
-  {
-    Deferred deferred(&impl_->nic().self());
-    Completer(impl_->nic().self(), impl_->me(), deferred).arm(cq);
-  }
-  impl_->settle();
+  impl_->complete([&](Completer& completer) { completer.arm(cq); });
 }
 
 void Engine::moderate(CqContext& cq) {
-  {
-    Deferred deferred(&impl_->nic().self());
-    Completer(impl_->nic().self(), impl_->me(), deferred).moderate(cq);
-  }
-  impl_->settle();
+  impl_->complete([&](Completer& completer) { completer.moderate(cq); });
 }
 
 void Engine::close_session(CqContext& cq) {
-  {
-    Deferred deferred(&impl_->nic().self());
-    Completer(impl_->nic().self(), impl_->me(), deferred).close_session(cq.cqn);
-  }
-  impl_->settle();
+  impl_->complete([&](Completer& completer) { completer.close_session(cq.cqn); });
 }
 
 void Engine::watch_sessions(int change) {
@@ -107,11 +95,7 @@ void Engine::set_interrupt_handler(std::function<void(unsigned)> handler) {
 }
 
 void Engine::raise_event(std::uint8_t type, std::uint8_t sub_type, std::uint32_t number) {
-  {
-    Deferred deferred(&impl_->nic().self());
-    Completer(impl_->nic().self(), impl_->me(), deferred).event(static_cast<prm::EventType>(type), sub_type, number);
-  }
-  impl_->settle();
+  impl_->complete([&](Completer& completer) { completer.event(static_cast<prm::EventType>(type), sub_type, number); });
 }
 
 // The port is everybody's: each process of the NIC has its event.
@@ -128,18 +112,15 @@ void Engine::raise_port_event(std::uint8_t sub_type, unsigned port) {
 }
 
 void Engine::check_srq_limit(SrqContext& srq) {
-  {
-    Nic& nic = impl_->nic();
-    Deferred deferred(&nic.self());
-    Completer completer(nic.self(), impl_->me(), deferred);
+  Nic& nic = impl_->nic();
+  impl_->complete([&](Completer& completer) {
     SharedGuard guard(srq.lock, impl_->me());
     const std::uint32_t limit = srq.limit.load();
     if (limit != 0 && posted(nic.self(), srq.ring, srq.dbrec_va, srq.consumed) < limit) {
       srq.limit.store(0);
       completer.event(prm::EventType::srq_rq_limit, 0, srq.srqn);
     }
-  }
-  impl_->settle();
+  });
 }
 
 void Engine::registered(std::uint64_t va, std::uint64_t length) {

@@ -84,6 +84,16 @@ class Engine::Impl {
   void fail(QpContext& qp, Deferred& deferred);
   // Looks at interrupts and attention that arose while locks were held. No locks held.
   void settle();
+  // By a thread of the process, with no lock held: `work(Completer&)` on our own CQs and EQs, and what that leaves to do.
+  template <class Work>
+  void complete(Work&& work) {
+    {
+      Deferred deferred(&nic_.self());
+      Completer completer(nic_.self(), me(), deferred);
+      work(completer);
+    }
+    settle();
+  }
 
   void step();  // by the program
   void work();  // the same by the helper
@@ -150,6 +160,9 @@ class Engine::Impl {
     std::uint32_t generation;
     bool operator>(const Timer& o) const { return at > o.at; }
   };
+  using Timers = std::priority_queue<Timer, std::vector<Timer>, std::greater<>>;
+  // Under mutex_; `next` is the earliest of them. Whether that is this one now: the helper is to be woken then.
+  bool list_timer(Timers& timers, std::atomic<std::uint64_t>& next, const Timer& timer);
 
   Nic& nic_;
   QpLocal* locals_ = nullptr;
@@ -161,9 +174,9 @@ class Engine::Impl {
 
   std::mutex mutex_;  // the lists below
   std::vector<std::unique_ptr<Way>> ways_;  // what QpLocal::way points to; a QP of the same index uses it again
-  std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers_;
+  Timers timers_;
   std::atomic<std::uint64_t> next_deadline_{~0ull};
-  std::priority_queue<Timer, std::vector<Timer>, std::greater<>> cq_timers_;  // of CQs that owe events
+  Timers cq_timers_;  // of CQs that owe events
   std::unordered_map<std::uint32_t, std::uint64_t> cq_looks_;  // the one of them that counts, by the CQ's index
   std::atomic<std::uint64_t> next_event_{~0ull};
   std::uint64_t turns_at_ = ~0ull;  // earliest of timers_ that is for turns

@@ -34,6 +34,14 @@ void Engine::Impl::queue_work(QpContext& qp) {
   if (slice().header.helper_sleeps.load() != 0) wake_helper(nic_.self());
 }
 
+bool Engine::Impl::list_timer(Timers& timers, std::atomic<std::uint64_t>& next, const Timer& timer) {
+  timers.push(timer);
+  const bool sooner = timer.at < next.load();
+  if (sooner) next.store(timer.at);
+  set_pending(kPendingTimer);
+  return sooner;
+}
+
 void Engine::Impl::arm_timer(QpContext& qp, std::uint64_t delay_ns, TimerKind kind) {
   const std::uint64_t at = device_clock() + delay_ns;
   qp.deadline_ns = at;
@@ -41,14 +49,11 @@ void Engine::Impl::arm_timer(QpContext& qp, std::uint64_t delay_ns, TimerKind ki
   bool sooner;
   {
     std::lock_guard guard(mutex_);
-    timers_.push({at, nic_.index_of(qp), qp.generation.load()});
     if (kind == TimerKind::rnr) {
       rnr_waiters_.push_back(nic_.index_of(qp));
       rnr_count_.store(static_cast<std::uint32_t>(rnr_waiters_.size()));
     }
-    sooner = at < next_deadline_.load();
-    if (sooner) next_deadline_.store(at);
-    set_pending(kPendingTimer);
+    sooner = list_timer(timers_, next_deadline_, {at, nic_.index_of(qp), qp.generation.load()});
   }
   if (sooner) wake_own_helper(nic_.self());
 }
@@ -68,10 +73,7 @@ void Engine::Impl::arm_turns() {
     std::lock_guard guard(mutex_);
     if (at >= turns_at_) return;
     turns_at_ = at;
-    timers_.push({at, kTurns, 0});
-    sooner = at < next_deadline_.load();
-    if (sooner) next_deadline_.store(at);
-    set_pending(kPendingTimer);
+    sooner = list_timer(timers_, next_deadline_, {at, kTurns, 0});
   }
   if (sooner) wake_own_helper(nic_.self());
 }
