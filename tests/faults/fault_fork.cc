@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <thread>
 
 #include "endpoint.h"
@@ -28,6 +29,11 @@ void round_trip(Endpoint& a, const Remote& to, unsigned seed, const char* when) 
 
 // Forks while other threads command the NIC and use it: each child, which opens it for itself, finds every lock free.
 void fork_beside_threads() {
+#if defined(__SANITIZE_ADDRESS__)
+  // AddressSanitizer's own allocator leaves its locks as they are (GCC 12): a child waits for a thread it has not.
+  std::puts("not beside threads: AddressSanitizer");
+  return;
+#endif
   Endpoint busy;
   busy.connect(busy.local());
   std::atomic<bool> stop = false;
