@@ -14,7 +14,7 @@ from harness import Bench, case, shell, tail
 DEVICE = "0000:c8:00.0"
 # The driver takes compressed CQEs for granted; the device has them if its profile says so.
 ARGUMENTS = DEVICE + ",rxq_cqe_comp_en=0"
-CONNECTX_6_DX, BLUEFIELD_2 = 0x101d, 0xa2d6
+CONNECTX_7, CONNECTX_6_DX, BLUEFIELD_2 = 0x1021, 0x101d, 0xa2d6
 PERF = "dpdk-test-crypto-perf"
 STARTED = "start packet forwarding"
 ENOUGH, QUEUE = 1000, 512  # packets
@@ -111,6 +111,9 @@ def stops(bench, name, argv, reason, part):
 OTHERS = [("crypto", CONNECTX_6_DX, "mlx5_crypto: Not enough capabilities to support crypto operations"),
           ("regex", BLUEFIELD_2, "mlx5_regex: Not enough capabilities to support RegEx"),
           ("compress", BLUEFIELD_2, "mlx5_compress: Not enough capabilities to support compress operations")]
+# The same of drivers that do not come to ask the device: it is no part of theirs, or devlink, which there is none of, comes first.
+STRANGERS = [("crypto", CONNECTX_7, "No crypto devices type crypto_mlx5 available"),
+             ("vdpa", CONNECTX_7, "mlx5_common: Failed to disable ROCE")]
 
 
 def probe(kind):
@@ -127,6 +130,8 @@ def limits(bench):
     yield case("testpmd with compressed CQEs is refused its first CQ", "" if refused else tail(end.output), end.seconds, shell(argv))
     for kind, part, reason in OTHERS:
         yield stops(bench, f"test-crypto-perf finds no {kind} in the device", probe(kind), reason, part)
+    for kind, part, reason in STRANGERS:
+        yield stops(bench, f"test-crypto-perf: the {kind} driver does not take the device", probe(kind), reason, part)
 
 
 def run(quick, preset):
