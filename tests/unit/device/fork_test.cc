@@ -17,11 +17,15 @@ constexpr unsigned kSeconds = 10;  // after which a child that hangs ends by SIG
 
 template <ForkRank kRank>
 void forks_while_held(void (*use)()) {
-  std::atomic<bool> held{false};
+  std::atomic<bool> held{false}, waited{false};
   std::thread holder([&] {
-    std::lock_guard guard(mutex_over_fork<kRank>());
-    held = true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    {
+      std::lock_guard guard(mutex_over_fork<kRank>());
+      held = true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    // The child must not inherit a thread that ended and was not joined: TSan takes it for a leak.
+    waited.wait(false);
   });
   while (!held) std::this_thread::yield();
   const pid_t child = fork();
@@ -31,8 +35,10 @@ void forks_while_held(void (*use)()) {
     _exit(0);
   }
   int status = -1;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+  waited = true;
+  waited.notify_one();
   holder.join();
 }
 
