@@ -47,6 +47,7 @@ void read_features(const View& cap, Caps* caps) {
   caps->cq_moderation = cap.template get<C::cq_moderation>();
   caps->cq_overrun_ignore = cap.template get<C::cq_oi>();
   caps->cqe_compression = cap.template get<C::cqe_compression>();
+  caps->cqe_128 = cap.template get<C::cqe_128_always>();
   caps->cqe_compression_128 = cap.template get<C::cqe_compression_128>();
   caps->cqe_compression_max = cap.template get<C::cqe_compression_max_num>();
   caps->mini_cqe_stride_index = cap.template get<C::mini_cqe_resp_stride_index>();

@@ -42,10 +42,17 @@ int read_driver(File& file, const Udata& driver, mlx5_ib_create_cq* out) {
   *out = driver.read<mlx5_ib_create_cq>();
   if (out->flags & ~kDriverFlags) return EINVAL;
   if ((out->cqe_size != 64 && out->cqe_size != 128) || out->reserved0 || out->reserved1) return EINVAL;
-  if (out->flags & (MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD | MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS)) return EOPNOTSUPP;
+  if (out->flags & MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD && (out->cqe_size != 128 || !file.node().caps().cqe_128))
+    return EOPNOTSUPP;
+  if (out->flags & MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS) return EOPNOTSUPP;
   if (!(out->flags & MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX) && file.context().lib_caps & MLX5_LIB_CAP_DYN_UAR)
     return EINVAL;
   return 0;
+}
+
+prm::CqeSize entry_size(std::uint32_t bytes, bool padded) {
+  if (bytes != 128) return prm::CqeSize::bytes_64;
+  return padded ? prm::CqeSize::bytes_128_padded : prm::CqeSize::bytes_128;
 }
 
 // The driver compresses if it is told 1, and minds nothing else. 0 or an errno.
@@ -79,6 +86,7 @@ int create_cq(File& file, const CqParams& params, const Udata& driver, std::uint
   mlx5_ib_create_cq request;
   if (int error = read_driver(file, driver, &request)) return error;
   cq->cqe_size = request.cqe_size;
+  cq->padded = request.flags & MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD;
 
   const std::uint64_t bytes = std::uint64_t{cq->entries} * request.cqe_size;
   PageRun pages{};
@@ -91,7 +99,7 @@ int create_cq(File& file, const CqParams& params, const Udata& driver, std::uint
   Command<prm::CreateCqIn, prm::CreateCqOut> command(prm::Opcode::create_cq, file.context().uid,
                                                      pages.count * prm::Pas::size);
   auto cqc = command.in().sub<prm::CreateCqIn::cq_context>();
-  cqc.set<prm::Cqc::cqe_sz>(request.cqe_size == 128 ? prm::CqeSize::bytes_128 : prm::CqeSize::bytes_64);
+  cqc.set<prm::Cqc::cqe_sz>(entry_size(request.cqe_size, cq->padded));
   if (int error = set_compression(file.node().caps(), request, cqc)) return error;
   cqc.set<prm::Cqc::oi>(params.flags & IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN ? 1 : 0);
   cqc.set<prm::Cqc::log_cq_size>(static_cast<std::uint32_t>(std::countr_zero(cq->entries)));
@@ -221,7 +229,7 @@ int resize(File& file, Cq& cq, std::uint32_t entries, const Udata& driver) {
   auto cqc = in.sub<prm::ModifyCqIn::cq_context>();
   cqc.set<prm::Cqc::page_offset>(pages.offset64);
   cqc.set<prm::Cqc::log_cq_size>(static_cast<std::uint32_t>(std::countr_zero(entries)));
-  cqc.set<prm::Cqc::cqe_sz>(request.cqe_size == 128 ? prm::CqeSize::bytes_128 : prm::CqeSize::bytes_64);
+  cqc.set<prm::Cqc::cqe_sz>(entry_size(request.cqe_size, cq.padded));
   fill_pages<prm::ModifyCqIn::pas>(in, pages);
   if (int error = command.run(file.device())) return error;
   cq.entries = entries;

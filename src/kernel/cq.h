@@ -21,6 +21,7 @@ struct Cq : Object {
   std::uint32_t cqn = 0;
   std::uint32_t entries = 0;  // of the ring; programs see one less
   std::uint32_t cqe_size = 64;
+  bool padded = false;        // entries of 128 bytes are written whole
   EventCounts reported;       // filled by destroy()
   std::uint64_t doorbell = 0; // address of the doorbell record
   std::uint32_t seen_arm = 0; // arm word that serve_watched() saw last

@@ -107,6 +107,7 @@ int driver_attributes(const Caps& caps, const Udata& driver) {
     response.cqe_comp_caps.supported_format = MLX5_IB_CQE_RES_FORMAT_HASH | MLX5_IB_CQE_RES_FORMAT_CSUM;
     if (caps.mini_cqe_stride_index) response.cqe_comp_caps.supported_format |= MLX5_IB_CQE_RES_FORMAT_CSUM_STRIDX;
   }
+  if (caps.cqe_128) response.flags |= MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_PAD;
   if (caps.cqe_compression_128) response.flags |= MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_COMP;
   response.response_length = static_cast<std::uint32_t>(std::min(sizeof response, driver.out_length));
   driver.write(response);

@@ -78,6 +78,15 @@ void queues(World* w, Foreign& foreign) {
   vendor.comp_mask = MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE;
   vendor.cqe_size = 32;
   CASE(mlx5dv_create_cq, EINVAL, cq(w->context));
+  vendor.comp_mask = MLX5DV_CQ_INIT_ATTR_MASK_FLAGS;
+  vendor.flags = MLX5DV_CQ_INIT_ATTR_FLAGS_CQE_PAD;  // of 64 bytes
+  CASE(mlx5dv_create_cq, EINVAL, cq(w->context));
+  vendor.comp_mask |= MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE;
+  vendor.cqe_size = 128;
+  CHECK(!cq(w->context));
+  vendor.flags = 1u << 7;
+  CASE(mlx5dv_create_cq, EINVAL, cq(w->context));
+  vendor = {};
   vendor.comp_mask = MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE;
   for (const std::uint8_t format : {1, 8}) {  // the device does not compress; no such format
     vendor.cqe_comp_res_format = format;

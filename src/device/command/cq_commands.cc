@@ -108,6 +108,7 @@ Outcome create_cq(State& state, const Call<prm::CreateCqIn, prm::CreateCqOut>& c
   cq->period_us = static_cast<std::uint16_t>(cqc.get<Cqc::cq_period>());
   cq->max_count = static_cast<std::uint16_t>(cqc.get<Cqc::cq_max_count>());
   cq->features = features_of(cqc);
+  cq->padded = cqc.get<Cqc::cqe_sz>() == CqeSize::bytes_128_padded;
   cq->mini_format = static_cast<std::uint8_t>(cqc.get<Cqc::mini_cqe_res_format>());
   CqRecord& record = state.cqs.create(cq->cqn, call.uid);
   std::memcpy(record.context.data(), cqc.data(), Cqc::size);
@@ -206,7 +207,7 @@ bool switch_ring(CqContext& cq, const Ring& old, const Ring& ring) {
 }
 
 // From the ring as commands made it, not as shared memory has it now.
-Outcome move_to_ring(State& state, const Named& named, const Ring& ring) {
+Outcome move_to_ring(State& state, const Named& named, const Ring& ring, CqeSize size) {
   CqContext& cq = *named.context;
   Deferred deferred(&state.nic.self());
   SharedGuard guard(cq.lock, state.nic.me());
@@ -218,6 +219,7 @@ Outcome move_to_ring(State& state, const Named& named, const Ring& ring) {
   if (unread + 1 > (1u << ring.log_entries)) return refuse(Syndrome::cq_resize_unread);
   if (unread + 1 > (1u << old.log_entries)) return refuse(Syndrome::cq_resize_full);
   if (!switch_ring(cq, old, ring)) return refuse(Syndrome::queue_not_mapped);
+  cq.padded = size == CqeSize::bytes_128_padded;
   state.nic.note(cq);
   return {};
 }
@@ -242,7 +244,7 @@ Outcome resize(State& state, const Call<prm::ModifyCqIn, prm::ModifyCqOut>& call
                               1ull << (log_size + stride), call.uid);
   if (!backing) return refuse(backing.error());
   backing->dbr_umem = named.record->backing.dbr_umem;
-  const Outcome moved = move_to_ring(state, named, {backing->va, log_size, stride});
+  const Outcome moved = move_to_ring(state, named, {backing->va, log_size, stride}, size);
   state.engine.close_session(*named.context);  // whatever became of it: tells of what was closed with it
   if (!moved) return moved;
   hold(state, *backing);

@@ -238,7 +238,7 @@ struct alignas(64) CqContext {
   std::uint16_t period_us;       // kCqModerated
   std::uint16_t max_count;
   std::uint8_t features;         // kCq* bits; none: an entry is written and, if the CQ is armed, told of at once
-  std::uint8_t pad;
+  std::uint8_t padded;           // of 128 bytes, the half before the entry is zeroed where no data is put there
   alignas(64) SharedLock lock;
   std::uint32_t last_solicited_pi;  // pi after the newest solicited (or error) CQE
   std::uint32_t pi;              // producer index (free-running)

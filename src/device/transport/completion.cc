@@ -103,9 +103,11 @@ bool Completer::place(CqContext& cq, CqeBuffer& cqe) {
   cqe.view().set<prm::Cqe64::owner>(pi >> log_entries & 1);
   std::uint64_t va = cq.ring.va + (std::uint64_t{pi & ((1u << log_entries) - 1)} << log_bytes);
   if (log_bytes == 7) {
-    if (cqe.inline_data != nullptr) {
+    constexpr static std::byte zeros[64]{};
+    const std::byte* front = cqe.inline_data == nullptr && cq.padded ? zeros : cqe.inline_data;
+    if (front != nullptr) {
       if (owner_.in_arena(va, 64) == nullptr && !within(owner_, cq, va, 64)) return false;
-      if (write_memory(&owner_, va, cqe.inline_data, 64) != Moved::ok) return false;
+      if (write_memory(&owner_, va, front, 64) != Moved::ok) return false;
     }
     va += 64;
   }
