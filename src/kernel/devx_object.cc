@@ -8,6 +8,7 @@
 #include "kernel/wq.h"
 #include "prm/cq.h"
 #include "prm/flow.h"
+#include "prm/mkey.h"
 #include "prm/qp.h"
 #include "prm/raw.h"
 
@@ -64,11 +65,30 @@ std::uint32_t counters_of(Mailbox in) {
   return units ? units * prm::kFlowCounterBulkUnit : 1u << view.get<In::flow_counter_bulk_log_size>();
 }
 
+// What the kernel looks at before the device does: a key's context must be there, and a CQ reports to an EQ that the kernel
+// made for a completion vector, since it keeps the CQs of each (mlx5_create_cq()).
+int check_create(File& file, Mailbox in) {
+  using Key = prm::CreateMkeyIn;
+  using Queue = prm::CreateCqIn;
+  switch (prm::ConstView<Queue>(in.data()).get<Queue::opcode>()) {
+    case prm::Opcode::create_mkey:
+      return in.size() < Key::memory_key_mkey_entry::offset + Key::memory_key_mkey_entry::bytes ? EINVAL : 0;
+    case prm::Opcode::create_cq: {
+      if (in.size() < Queue::size) return 0;  // the device says so
+      const auto cqc = prm::ConstView<Queue>(in.data()).sub<Queue::cq_context>();
+      return file.node().is_completion_eqn(cqc.get<prm::Cqc::c_eqn_or_apu_element>()) ? 0 : ENOENT;
+    }
+    default:
+      return 0;
+  }
+}
+
 int native_create(File& file, Request& request) {
   const auto in = request.in(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN);
   std::uint16_t uid = 0;
   if (int error = object_command_uid(file, in, &uid)) return error;
   if (!is_object_create(in)) return EINVAL;
+  if (int error = check_create(file, in)) return error;
   DevxCommand command(in, request.out_length(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT), uid);
   require_umem(command.in());
   const int error = command.run(file.device());

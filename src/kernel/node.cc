@@ -97,6 +97,13 @@ int Node::completion_eqn(unsigned vector, std::uint32_t* eqn) {
   return 0;
 }
 
+bool Node::is_completion_eqn(std::uint32_t eqn) const {
+  return std::any_of(eqs_.begin() + 1, eqs_.end(), [eqn](const auto& slot) {
+    const EventQueue* eq = slot.load(std::memory_order_acquire);
+    return eq && eq->eqn() == eqn;
+  });
+}
+
 int Node::start_async_events() {
   std::lock_guard guard(lock_);
   if (eqs_[0].load(std::memory_order_acquire)) return 0;

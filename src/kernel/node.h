@@ -51,6 +51,8 @@ class Node {
 
   // The EQ of a completion vector, made on first use. 0 or an errno.
   int completion_eqn(unsigned vector, std::uint32_t* eqn);
+  // Whether that is the EQ of a completion vector.
+  bool is_completion_eqn(std::uint32_t eqn) const;
   // Makes the EQ of asynchronous events if there is none yet.
   int start_async_events();
   // Takes in what lies in the event queues, so that nothing of a destroyed object is left in them.

@@ -167,14 +167,14 @@ void events_without_data(World* w) {
     a.arm();
     a.post(prm::WqeOpcode::rdma_write, 16, reinterpret_cast<std::uintptr_t>(b.data()), b.mr->rkey, false);
     a.next_cqe();
-    usleep(5000);  // the arm word of the next round must be seen
+    std::uint64_t count = 0;
+    CHECK(readable(counter, 5000) && read(counter, &count, sizeof count) == sizeof count && count == 1);
   }
-  std::uint64_t cookie = 0, count = 0;
+  std::uint64_t cookie = 0;
   CHECK(readable(channel->fd, 5000));
   CHECK(mlx5dv_devx_get_event(channel, reinterpret_cast<mlx5dv_devx_async_event_hdr*>(&cookie), sizeof cookie) ==
         sizeof cookie);
   CHECK(cookie == 11 && !readable(channel->fd, 0));
-  CHECK(read(counter, &count, sizeof count) == sizeof count && count >= 1);
   a.arm();
   a.post(prm::WqeOpcode::rdma_write, 16, reinterpret_cast<std::uintptr_t>(b.data()), b.mr->rkey, false);
   CHECK(readable(channel->fd, 5000));
@@ -269,12 +269,18 @@ void async_queries(World* w) {
 // The kernel's part: what may be asked through which door.
 void command_errors(World* w) {
   Queues a(w), b(w);
-  // A refusal of the device leaves its status and syndrome.
-  CreateCq create(prm::Opcode::create_cq);
-  a.fill(create, 0x5555);
-  errno = 0;
-  CHECK(!create.create(w->context) && errno == EREMOTEIO);
-  CHECK(create.status() == prm::Status::bad_resource && create.syndrome());
+  // The kernel wants an event queue that it knows; then the device looks, and a refusal leaves its status and syndrome.
+  std::uint32_t eqn = 0;
+  CHECK(!mlx5dv_devx_query_eqn(w->context, 0, &eqn));
+  for (std::uint32_t other = 0; other < 300; ++other) {
+    CreateCq create(prm::Opcode::create_cq);
+    a.fill(create, other);
+    create.in.sub<prm::CreateCqIn::cq_context>().set<prm::Cqc::uar_page>(0xfffff0);
+    errno = 0;
+    CHECK(!create.create(w->context) && errno == (other == eqn ? EREMOTEIO : ENOENT));
+    if (other != eqn) CHECK(create.status() == prm::Status::ok && !create.syndrome());
+    if (other == eqn) CHECK(create.status() == prm::Status::bad_resource && create.syndrome());
+  }
   // Not a create, not general, not a query, not a change.
   QueryCq query(prm::Opcode::query_cq);
   query.in.set<prm::QueryCqIn::cqn>(a.cqn);

@@ -268,12 +268,16 @@ bool concerns(unsigned opcode, const Kind& kind, const std::map<unsigned, Row>& 
 
 void every_opcode(World* w, const std::vector<Kind>& kinds, const std::map<unsigned, Row>& rows) {
   unsigned tried = 0, met = 0;
+  std::uint32_t eqn = 0;
+  CHECK(!mlx5dv_devx_query_eqn(w->context, 0, &eqn));
   for (unsigned opcode = 0; opcode < 0x1000; ++opcode) {
     const auto found = rows.find(opcode);
     const Row row = found == rows.end() ? Row{} : found->second;
     const bool vendor = opcode >= 0xb00 && opcode < 0xd00, known = row.device == "yes" || row.device == "driver only";
     Bare create(opcode), general(opcode);
     if (opcode == 0x600) prm::View<prm::CreatePsvIn>(create.in).set<prm::CreatePsvIn::num_psv>(1);
+    if (opcode == 0x400)  // the kernel keeps the CQs of its event queues
+      prm::View<prm::CreateCqIn>(create.in).sub<prm::CreateCqIn::cq_context>().set<prm::Cqc::c_eqn_or_apu_element>(eqn);
     check(opcode, "create", row.has("create"), known, create, create.create(w->context));
     check(opcode, "general_cmd", row.has("general") || vendor, known, general, general.general(w->context));
     for (const Kind& kind : kinds) {

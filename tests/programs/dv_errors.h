@@ -2,9 +2,11 @@
 // leave.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "devx_world.h"
 #include "prm/general_object.h"
@@ -34,8 +36,9 @@ struct Foreign {
   ibv_context* operator()() { return &context.context; }
 };
 
-// What `verbena explain` says about that syndrome: its status, the field that was wrong, and why.
-inline bool is_explained(unsigned status, std::uint32_t syndrome) {
+// What `verbena explain` says about that syndrome: its status, the field that was wrong (or several, of which it is one),
+// and why.
+inline bool is_explained(unsigned status, std::uint32_t syndrome, std::string_view field) {
   char self[4096] = {}, head[64];
   CHECK(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
   const std::string folder = std::string(self).substr(0, std::string(self).rfind('/'));
@@ -48,18 +51,21 @@ inline bool is_explained(unsigned status, std::uint32_t syndrome) {
   if (pclose(answer) || !said || std::strncmp(text, head, std::strlen(head))) return false;
   const std::string rule = text + std::strlen(head);
   const auto colon = rule.find(": ");
-  return colon != std::string::npos && rule.find_first_of("abcdefghijklmnopqrstuvwxyz") < colon && colon + 3 < rule.size();
+  return colon != std::string::npos && colon + 3 < rule.size() && std::string_view(rule).substr(0, colon).contains(field);
 }
 
-// What a refused command leaves in its output: status and syndrome, and they can be explained. Each case of EREMOTEIO
-// must have come through here.
+// What a refused command leaves in its output: status and syndrome, and they can be explained by the field that the caller
+// knows to be wrong. Each case of EREMOTEIO must have come through here. (What the kernel refuses leaves nothing there.)
 inline int explained = 0;
-inline int refused(std::span<const std::byte> out, int error) {
-  if (error != EREMOTEIO) return error;
+inline int refused(std::span<const std::byte> out, int error, const char* field) {
+  if (error != EREMOTEIO) {
+    const bool untouched = std::ranges::all_of(out, [](std::byte b) { return b == std::byte{}; });
+    return error && !untouched ? -3 : error;
+  }
   const prm::ConstView<prm::CommandOut> head(out.data());
   const std::uint32_t syndrome = head.get<prm::CommandOut::syndrome>();
   if (head.get<prm::CommandOut::status>() == prm::Status::ok || !syndrome) return -1;
-  if (!is_explained(static_cast<unsigned>(head.get<prm::CommandOut::status>()), syndrome)) return -2;
+  if (!*field || !is_explained(static_cast<unsigned>(head.get<prm::CommandOut::status>()), syndrome, field)) return -2;
   ++explained;
   return error;
 }
@@ -114,5 +120,5 @@ struct Mailbox {
     head.set<prm::GeneralObjInCmdHdr::opcode>(static_cast<unsigned>(opcode));
     head.set<prm::GeneralObjInCmdHdr::obj_id>(number);
   }
-  std::size_t length = sizeof in;
+  std::size_t length = sizeof in, room = sizeof out;
 };

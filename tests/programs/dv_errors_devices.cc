@@ -148,6 +148,11 @@ void no_devx(World* w, Verbs& v) {
   CASE(mlx5dv_devx_obj_query, EPROTONOSUPPORT, call(mlx5dv_devx_obj_query, cq, Opcode::query_cq));
   CASE(mlx5dv_devx_obj_modify, EPROTONOSUPPORT, call(mlx5dv_devx_obj_modify, cq, Opcode::modify_cq, prm::ModifyCqIn::size));
   CASE(mlx5dv_devx_obj_destroy, EPROTONOSUPPORT, mlx5dv_devx_obj_destroy(cq));
+  CASE(mlx5dv_devx_obj_query_async, EPROTONOSUPPORT, [&] {
+    Mailbox m(Opcode::query_cq);
+    mlx5dv_devx_cmd_comp no_channel = {0};  // there is none to be had
+    return mlx5dv_devx_obj_query_async(cq, m.in, 16, prm::QueryCqOut::size, 1, &no_channel);
+  }());
   mlx5dv_devx_obj_unimport(cq);
   std::uint32_t eqn;
   CASE(mlx5dv_devx_query_eqn, EPROTONOSUPPORT, mlx5dv_devx_query_eqn(w->context, 0, &eqn));

@@ -6,41 +6,77 @@
 #include <sys/resource.h>
 
 #include "dv_errors.h"
+#include "prm/mkey.h"
 
 namespace {
 
 void commands(World* w, Foreign& foreign) {
   using prm::Opcode;
   Queues q(w);
-  const auto create = [](ibv_context* c, Mailbox m) {
-    return refused(m.out, of(mlx5dv_devx_obj_create(c, m.in, m.length, m.out, sizeof m.out)));
+  const auto create = [](ibv_context* c, Mailbox m, const char* field = "") {
+    return refused(m.out, of(mlx5dv_devx_obj_create(c, m.in, m.length, m.out, m.room)), field);
   };
-  const auto general = [](ibv_context* c, Mailbox m) {
-    return refused(m.out, mlx5dv_devx_general_cmd(c, m.in, m.length, m.out, sizeof m.out));
+  const auto general = [](ibv_context* c, Mailbox m, const char* field = "") {
+    return refused(m.out, mlx5dv_devx_general_cmd(c, m.in, m.length, m.out, m.room), field);
   };
-  const auto query = [](mlx5dv_devx_obj* o, Mailbox m) {
-    return refused(m.out, mlx5dv_devx_obj_query(o, m.in, m.length, m.out, sizeof m.out));
+  const auto query = [](mlx5dv_devx_obj* o, Mailbox m, const char* field = "") {
+    return refused(m.out, mlx5dv_devx_obj_query(o, m.in, m.length, m.out, m.room), field);
   };
-  const auto modify = [](mlx5dv_devx_obj* o, Mailbox m) {
-    return refused(m.out, mlx5dv_devx_obj_modify(o, m.in, m.length, m.out, sizeof m.out));
+  const auto modify = [](mlx5dv_devx_obj* o, Mailbox m, const char* field = "") {
+    return refused(m.out, mlx5dv_devx_obj_modify(o, m.in, m.length, m.out, m.room), field);
   };
-  const auto brief = [](Opcode opcode) {
-    Mailbox m(opcode);
-    m.length = 8;
+  const auto general_obj = [](Opcode opcode, std::uint32_t number, auto change) {
+    Mailbox m(opcode, number);
+    m.length = 16;
+    change(m);
     return m;
   };
+  const auto brief = [](Mailbox& m) { m.length = 15; };
+  const auto no_room = [](Mailbox& m) { m.room = 15; };
+  const auto tunnelled = [](Mailbox& m) { prm::View<prm::GeneralObjInCmdHdr>(m.in).set<prm::GeneralObjInCmdHdr::vhca_tunnel_id>(1); };
+  const auto nothing = [](Mailbox&) {};
+  // The wrong kind of command, too little of one, a tunnel: each where the right one is granted.
   CASE(mlx5dv_devx_obj_create, EINVAL, create(w->context, Mailbox(Opcode::query_cq)));
-  CASE(mlx5dv_devx_obj_create, EINVAL, create(w->context, brief(Opcode::alloc_pd)));
-  CASE(mlx5dv_devx_obj_create, EREMOTEIO, create(w->context, Mailbox(Opcode::create_cq)));
-  CASE(mlx5dv_devx_obj_create, EREMOTEIO, create(w->context, Mailbox(Opcode::create_dct)));
+  for (const auto& wrong : {general_obj(Opcode::alloc_pd, 0, brief), general_obj(Opcode::alloc_pd, 0, no_room),
+                            general_obj(Opcode::alloc_pd, 0, tunnelled)})
+    CASE(mlx5dv_devx_obj_create, EINVAL, create(w->context, wrong));
+  Mailbox key(Opcode::create_mkey);
+  key.length = prm::CreateMkeyIn::memory_key_mkey_entry::offset + prm::Mkc::size;
+  CASE(mlx5dv_devx_obj_create, EREMOTEIO, create(w->context, key, "input length"));
+  --key.length;  // the kernel reads the context of a key
+  CASE(mlx5dv_devx_obj_create, EINVAL, create(w->context, key));
+  std::uint32_t eqn = 0;
+  CHECK(!mlx5dv_devx_query_eqn(w->context, 0, &eqn));
+  Mailbox cq(Opcode::create_cq);
+  const auto cqc = prm::View<prm::CreateCqIn>(cq.in).sub<prm::CreateCqIn::cq_context>();
+  cqc.set<prm::Cqc::c_eqn_or_apu_element>(eqn).set<prm::Cqc::uar_page>(0xfffff0);
+  CASE(mlx5dv_devx_obj_create, EREMOTEIO, create(w->context, cq, "cqc.uar_page"));
+  cqc.set<prm::Cqc::c_eqn_or_apu_element>(eqn + 100);
+  CASE(mlx5dv_devx_obj_create, ENOENT, create(w->context, cq));
+  CASE(mlx5dv_devx_obj_create, EREMOTEIO, create(w->context, Mailbox(Opcode::create_dct), "opcode"));
   CASE(mlx5dv_devx_obj_create, EOPNOTSUPP, create(foreign(), Mailbox(Opcode::create_cq)));
   CASE(mlx5dv_devx_general_cmd, EINVAL, general(w->context, Mailbox(Opcode::create_cq)));
-  CASE(mlx5dv_devx_general_cmd, EREMOTEIO, general(w->context, Mailbox(Opcode::query_esw_functions)));
+  for (const auto& wrong : {general_obj(Opcode::query_adapter, 0, brief), general_obj(Opcode::query_adapter, 0, no_room)})
+    CASE(mlx5dv_devx_general_cmd, EINVAL, general(w->context, wrong));
+  CHECK(!general(w->context, general_obj(Opcode::query_adapter, 0, nothing)));
+  Command<prm::QueryHcaCapIn, prm::QueryHcaCapOut> page(Opcode::query_hca_cap);
+  page.in.set<prm::QueryHcaCapIn::op_mod>(0x7e);
+  CASE(mlx5dv_devx_general_cmd, EREMOTEIO, refused(page.out.span(), page.general(w->context), "op_mod"));
   CASE(mlx5dv_devx_general_cmd, EOPNOTSUPP, general(foreign(), Mailbox(Opcode::nop)));
-  CASE(mlx5dv_devx_obj_query, EINVAL, query(q.cq, Mailbox(Opcode::query_cq, q.cqn + 1)));
-  CASE(mlx5dv_devx_obj_query, EREMOTEIO, query(q.cq, Mailbox(Opcode::query_cq, q.cqn)));  // too long
-  CASE(mlx5dv_devx_obj_modify, EINVAL, modify(q.cq, Mailbox(Opcode::query_cq, q.cqn)));
-  CASE(mlx5dv_devx_obj_modify, EREMOTEIO, modify(q.qp, Mailbox(Opcode::rtr2rts_qp, q.qpn)));
+  CHECK(!query(q.cq, general_obj(Opcode::query_cq, q.cqn, nothing)));
+  for (const auto& wrong : {general_obj(Opcode::query_cq, q.cqn + 1, nothing), general_obj(Opcode::query_qp, q.cqn, nothing),
+                            general_obj(Opcode::modify_cq, q.cqn, nothing), general_obj(Opcode::query_cq, q.cqn, brief),
+                            general_obj(Opcode::query_cq, q.cqn, no_room), general_obj(Opcode::query_cq, q.cqn, tunnelled)})
+    CASE(mlx5dv_devx_obj_query, EINVAL, query(q.cq, wrong));
+  CASE(mlx5dv_devx_obj_query, EREMOTEIO, query(q.cq, Mailbox(Opcode::query_cq, q.cqn), "input length"));
+  CASE(mlx5dv_devx_obj_query, EREMOTEIO,
+       query(q.cq, general_obj(Opcode::query_cq, q.cqn, [](Mailbox& m) { m.room = 16; }), "output length"));
+  for (const auto& wrong : {general_obj(Opcode::qp_2err, q.qpn + 1, nothing), general_obj(Opcode::modify_cq, q.qpn, nothing),
+                            general_obj(Opcode::query_qp, q.qpn, nothing), general_obj(Opcode::qp_2err, q.qpn, brief),
+                            general_obj(Opcode::qp_2err, q.qpn, no_room), general_obj(Opcode::qp_2err, q.qpn, tunnelled)})
+    CASE(mlx5dv_devx_obj_modify, EINVAL, modify(q.qp, wrong));
+  CASE(mlx5dv_devx_obj_modify, EREMOTEIO, modify(q.qp, Mailbox(Opcode::rtr2rts_qp, q.qpn), "qpn"));  // from RESET
+  CHECK(!modify(q.qp, general_obj(Opcode::qp_2err, q.qpn, nothing)));
   CASE(mlx5dv_devx_obj_destroy, EINVAL, mlx5dv_devx_obj_destroy(q.cq));
 
   // One that is not there any more.
@@ -73,7 +109,6 @@ void commands(World* w, Foreign& foreign) {
   mlx5dv_devx_destroy_event_channel(channel);
   mlx5dv_devx_obj_unimport(gone);
 
-  std::uint32_t eqn;
   CASE(mlx5dv_devx_query_eqn, ENOENT, mlx5dv_devx_query_eqn(w->context, 10000, &eqn));
   CASE(mlx5dv_devx_query_eqn, EOPNOTSUPP, mlx5dv_devx_query_eqn(foreign(), 0, &eqn));
   CASE(mlx5dv_devx_alloc_uar, EOPNOTSUPP, of(mlx5dv_devx_alloc_uar(w->context, 0x10)));
@@ -92,7 +127,13 @@ void async_answers(World* w, Foreign& foreign) {
     return mlx5dv_devx_obj_query_async(object, m.in, prm::QueryCqIn::size, length, 1, channel);
   };
   CASE(mlx5dv_devx_get_async_cmd_comp, EAGAIN, mlx5dv_devx_get_async_cmd_comp(done, head, sizeof room));
+  CHECK(!ask(q.cq, prm::QueryCqOut::size, done) && !mlx5dv_devx_get_async_cmd_comp(done, head, sizeof room));
   CASE(mlx5dv_devx_obj_query_async, EINVAL, ask(q.qp, 0x110, done));
+  CASE(mlx5dv_devx_obj_query_async, EINVAL, mlx5dv_devx_obj_query_async(q.cq, m.in, 15, 0x110, 1, done));
+  prm::View<prm::GeneralObjInCmdHdr> tunnel(m.in);
+  tunnel.set<prm::GeneralObjInCmdHdr::vhca_tunnel_id>(1);
+  CASE(mlx5dv_devx_obj_query_async, EINVAL, ask(q.cq, 0x110, done));
+  tunnel.set<prm::GeneralObjInCmdHdr::vhca_tunnel_id>(0);
   mlx5dv_devx_cmd_comp none = {0};
   CASE(mlx5dv_devx_obj_query_async, EBADF, ask(q.cq, 0x110, &none));
   CASE(mlx5dv_devx_obj_query_async, EAGAIN, [&] {
@@ -106,8 +147,15 @@ void async_answers(World* w, Foreign& foreign) {
   mlx5dv_devx_cmd_comp other = {pipe[0]};
   CASE(mlx5dv_devx_get_async_cmd_comp, EINVAL, mlx5dv_devx_get_async_cmd_comp(&other, head, sizeof room));
   close(pipe[1]);
-  CASE(mlx5dv_devx_get_async_cmd_comp, EIO, mlx5dv_devx_get_async_cmd_comp(&other, head, sizeof room));
   close(pipe[0]);
+  // A channel outlives its context: what was in it can be taken, then it says that it is gone.
+  World gone = open_devx();
+  static mlx5dv_devx_cmd_comp* orphan;  // there is no context to give it back to
+  CHECK((orphan = mlx5dv_devx_create_cmd_comp(gone.context)) && !fcntl(orphan->fd, F_SETFL, O_NONBLOCK));
+  CASE(mlx5dv_devx_get_async_cmd_comp, EAGAIN, mlx5dv_devx_get_async_cmd_comp(orphan, head, sizeof room));
+  close_world(&gone);
+  CASE(mlx5dv_devx_get_async_cmd_comp, EIO, mlx5dv_devx_get_async_cmd_comp(orphan, head, sizeof room));
+  close(orphan->fd);
   mlx5dv_devx_destroy_cmd_comp(done);
   CASE(mlx5dv_devx_create_cmd_comp, EOPNOTSUPP, of(mlx5dv_devx_create_cmd_comp(foreign())));
 }
@@ -140,11 +188,20 @@ void events(World* w, Foreign& foreign) {
   q.next_cqe();
   for (int i = 0; i < 1000 && mlx5dv_devx_get_event(channel, head, 8) < 0 && errno == EAGAIN; ++i) usleep(1000);
   CASE(mlx5dv_devx_get_event, EINVAL, of_fd(mlx5dv_devx_get_event(channel, head, 8)));
+  CHECK(mlx5dv_devx_get_event(channel, head, sizeof event) == sizeof event);  // it stayed
   const int keep = dup(channel->fd), null = open("/dev/null", O_RDONLY);
   CHECK(dup2(null, channel->fd) >= 0);
-  CASE(mlx5dv_devx_get_event, EIO, of_fd(mlx5dv_devx_get_event(channel, head, sizeof event)));
   CASE(mlx5dv_devx_subscribe_devx_event, EBADF, subscribe(channel, q.cq, 2, &comp));
-  CHECK(dup2(keep, channel->fd) >= 0 && !close(keep) && !close(null));
+  // The descriptor of a channel whose context was closed.
+  World gone = open_devx();
+  static mlx5dv_devx_event_channel* orphan;  // there is no context to give it back to
+  CHECK((orphan = mlx5dv_devx_create_event_channel(gone.context, {})) && !fcntl(orphan->fd, F_SETFL, O_NONBLOCK));
+  CHECK(dup2(orphan->fd, channel->fd) >= 0);
+  CASE(mlx5dv_devx_get_event, EAGAIN, of_fd(mlx5dv_devx_get_event(channel, head, sizeof event)));
+  CASE(mlx5dv_devx_subscribe_devx_event, EBADF, subscribe(channel, q.cq, 2, &comp));  // another context's
+  close_world(&gone);
+  CASE(mlx5dv_devx_get_event, EIO, of_fd(mlx5dv_devx_get_event(channel, head, sizeof event)));
+  CHECK(dup2(keep, channel->fd) >= 0 && !close(keep) && !close(null) && !close(orphan->fd));
   mlx5dv_devx_destroy_event_channel(channel);
   CASE(mlx5dv_devx_create_event_channel, EINVAL,
        of(mlx5dv_devx_create_event_channel(w->context, static_cast<mlx5dv_devx_create_event_channel_flags>(2))));

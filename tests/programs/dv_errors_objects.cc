@@ -25,52 +25,57 @@ void verbs_objects(World* w, Foreign& foreign) {
   mlx5dv_cq cq_view = {};
   mlx5dv_obj view = {};
   CHECK((view.cq = {cq, &cq_view}, !mlx5dv_init_obj(&view, MLX5DV_OBJ_CQ)));
-  const auto call = [](auto function, auto* object, Mailbox m) {
-    return refused(m.out, function(object, m.in, m.length, m.out, sizeof m.out));
+  const auto call = [](auto function, auto* object, Mailbox m, const char* field = "") {
+    return refused(m.out, function(object, m.in, m.length, m.out, m.room), field);
   };
   CASE(mlx5dv_devx_qp_query, EINVAL, call(mlx5dv_devx_qp_query, qp, Mailbox(Opcode::query_cq, qp->qp_num)));
-  CASE(mlx5dv_devx_qp_query, EREMOTEIO, call(mlx5dv_devx_qp_query, qp, Mailbox(Opcode::query_qp, qp->qp_num)));
+  CASE(mlx5dv_devx_qp_query, EREMOTEIO, call(mlx5dv_devx_qp_query, qp, Mailbox(Opcode::query_qp, qp->qp_num), "input length"));
   CASE(mlx5dv_devx_qp_query, EOPNOTSUPP, call(mlx5dv_devx_qp_query, &strange_qp, Mailbox(Opcode::query_qp)));
   CASE(mlx5dv_devx_qp_modify, EINVAL, call(mlx5dv_devx_qp_modify, qp, Mailbox(Opcode::qp_2err, qp->qp_num + 1)));
-  CASE(mlx5dv_devx_qp_modify, EREMOTEIO, call(mlx5dv_devx_qp_modify, qp, Mailbox(Opcode::rtr2rts_qp, qp->qp_num)));
+  CASE(mlx5dv_devx_qp_modify, EREMOTEIO, call(mlx5dv_devx_qp_modify, qp, Mailbox(Opcode::rtr2rts_qp, qp->qp_num), "qpn"));
   CASE(mlx5dv_devx_qp_modify, EOPNOTSUPP, call(mlx5dv_devx_qp_modify, &strange_qp, Mailbox(Opcode::qp_2err)));
   CASE(mlx5dv_devx_cq_query, EINVAL, call(mlx5dv_devx_cq_query, cq, Mailbox(Opcode::query_cq, cq_view.cqn + 1)));
-  CASE(mlx5dv_devx_cq_query, EREMOTEIO, call(mlx5dv_devx_cq_query, cq, Mailbox(Opcode::query_cq, cq_view.cqn)));
+  CASE(mlx5dv_devx_cq_query, EREMOTEIO, call(mlx5dv_devx_cq_query, cq, Mailbox(Opcode::query_cq, cq_view.cqn), "input length"));
   CASE(mlx5dv_devx_cq_query, EOPNOTSUPP, call(mlx5dv_devx_cq_query, &strange_cq, Mailbox(Opcode::query_cq)));
   CASE(mlx5dv_devx_cq_modify, EINVAL, call(mlx5dv_devx_cq_modify, cq, Mailbox(Opcode::query_cq, cq_view.cqn)));
   CASE(mlx5dv_devx_cq_modify, EREMOTEIO, [&] {
-    Mailbox m(Opcode::modify_cq, cq_view.cqn);
-    m.length = 0x20;
-    return call(mlx5dv_devx_cq_modify, cq, m);
+    Command<prm::ModifyCqIn, prm::ModifyCqOut> m(Opcode::modify_cq);
+    m.in.set<prm::ModifyCqIn::cqn>(cq_view.cqn);
+    m.in.set<prm::ModifyCqIn::modify_field_select_resize_field_select>(1u << 30);
+    return refused(m.out.span(), mlx5dv_devx_cq_modify(cq, m.in.data(), m.in.size(), m.out.data(), m.out.size()),
+                   "modify_field_select");
   }());
   CASE(mlx5dv_devx_cq_modify, EOPNOTSUPP, call(mlx5dv_devx_cq_modify, &strange_cq, Mailbox(Opcode::modify_cq)));
   CASE(mlx5dv_devx_srq_query, EINVAL, call(mlx5dv_devx_srq_query, srq, Mailbox(Opcode::query_srq, 0xffffff)));
   const std::uint32_t srqn = srq_number(srq);
-  CASE(mlx5dv_devx_srq_query, EREMOTEIO, call(mlx5dv_devx_srq_query, srq, Mailbox(Opcode::query_rmp, srqn)));  // too long
+  CASE(mlx5dv_devx_srq_query, EREMOTEIO, call(mlx5dv_devx_srq_query, srq, Mailbox(Opcode::query_rmp, srqn), "input length"));  // too long
   CASE(mlx5dv_devx_srq_query, EOPNOTSUPP, call(mlx5dv_devx_srq_query, &strange_srq, Mailbox(Opcode::query_srq)));
   CASE(mlx5dv_devx_srq_modify, EINVAL, call(mlx5dv_devx_srq_modify, srq, Mailbox(Opcode::arm_rq)));
   CASE(mlx5dv_devx_srq_modify, EREMOTEIO, [&] {  // the pool is ready and cannot become so
     Command<prm::ModifyRmpIn, prm::ModifyRmpOut> m(Opcode::modify_rmp);
     m.in.set<prm::ModifyRmpIn::rmp_state>(prm::RmpState::err).set<prm::ModifyRmpIn::rmpn>(srqn);
     m.in.sub<prm::ModifyRmpIn::ctx>().set<prm::Rmpc::state>(prm::RmpState::rdy);
-    return refused(m.out.span(), mlx5dv_devx_srq_modify(srq, m.in.data(), m.in.size(), m.out.data(), m.out.size()));
+    return refused(m.out.span(), mlx5dv_devx_srq_modify(srq, m.in.data(), m.in.size(), m.out.data(), m.out.size()),
+                   "rmp_state");
   }());
   CASE(mlx5dv_devx_srq_modify, EOPNOTSUPP, call(mlx5dv_devx_srq_modify, &strange_srq, Mailbox(Opcode::arm_rq)));
   {
     WorkQueue own(*w, cq);
     const std::uint32_t rqn = own.wq->wq_num, rqtn = static_cast<std::uint32_t>(own.table->ind_tbl_num);
     CASE(mlx5dv_devx_wq_query, EINVAL, call(mlx5dv_devx_wq_query, own.wq, Mailbox(Opcode::query_rq, rqn + 1)));
-    CASE(mlx5dv_devx_wq_query, EREMOTEIO, call(mlx5dv_devx_wq_query, own.wq, Mailbox(Opcode::query_rq, rqn)));
+    CASE(mlx5dv_devx_wq_query, EREMOTEIO, call(mlx5dv_devx_wq_query, own.wq, Mailbox(Opcode::query_rq, rqn), "input length"));
     CASE(mlx5dv_devx_wq_modify, EINVAL, call(mlx5dv_devx_wq_modify, own.wq, Mailbox(Opcode::query_rq, rqn)));
     CASE(mlx5dv_devx_wq_modify, EREMOTEIO, [&] {  // no such field to change
       Command<prm::ModifyRqIn, prm::ModifyRqOut> m(Opcode::modify_rq);
       m.in.set<prm::ModifyRqIn::rqn>(rqn).set<prm::ModifyRqIn::modify_bitmask>(1ull << 40);
-      return refused(m.out.span(), mlx5dv_devx_wq_modify(own.wq, m.in.data(), m.in.size(), m.out.data(), m.out.size()));
+      return refused(m.out.span(), mlx5dv_devx_wq_modify(own.wq, m.in.data(), m.in.size(), m.out.data(), m.out.size()),
+                     "modify_bitmask");
     }());
     CASE(mlx5dv_devx_ind_tbl_query, EREMOTEIO, [&] {  // no room for the answer
       Command<prm::QueryRqtIn, prm::QueryRqtOut> m(Opcode::query_rqt);
       m.in.set<prm::QueryRqtIn::rqtn>(rqtn);
-      return refused(m.out.span(), mlx5dv_devx_ind_tbl_query(own.table, m.in.data(), m.in.size(), m.out.data(), 16));
+      return refused(m.out.span(), mlx5dv_devx_ind_tbl_query(own.table, m.in.data(), m.in.size(), m.out.data(), 16),
+                     "output length");
     }());
     CASE(mlx5dv_devx_ind_tbl_modify, EREMOTEIO, [&] {  // no such receive queue
       prm::Box<prm::ModifyRqtIn, prm::RqNum::size> in;
@@ -79,7 +84,8 @@ void verbs_objects(World* w, Foreign& foreign) {
       in.sub<prm::ModifyRqtIn::bitmask>().set<prm::RqtBitmask::rqn_list>(1);
       const auto rqtc = in.sub<prm::ModifyRqtIn::ctx>();
       rqtc.set<prm::Rqtc::rqt_actual_size>(1).at<prm::Rqtc::rq_num>(0).set<prm::RqNum::rq_num>(0xfffff0);
-      return refused(out.span(), mlx5dv_devx_ind_tbl_modify(own.table, in.data(), in.size(), out.data(), out.size()));
+      return refused(out.span(), mlx5dv_devx_ind_tbl_modify(own.table, in.data(), in.size(), out.data(), out.size()),
+                     "rqtc.rq_num");
     }());
     CASE(mlx5dv_devx_ind_tbl_query, EINVAL, call(mlx5dv_devx_ind_tbl_query, own.table, Mailbox(Opcode::query_rq, rqtn)));
     CASE(mlx5dv_devx_ind_tbl_modify, EINVAL, call(mlx5dv_devx_ind_tbl_modify, own.table, Mailbox(Opcode::query_rqt, rqtn)));
