@@ -3,17 +3,21 @@
 #include <sys/mman.h>
 
 #include <set>
+#include <vector>
 
 #include "devx_world.h"
 
 namespace {
 
+bool by_type = false;  // by the call that names the type of memory
 ibv_dm* alloc(World* w, std::size_t length, std::uint32_t log_align = 0) {
   ibv_alloc_dm_attr attr = {};
   attr.length = length;
   attr.log_align_req = log_align;
+  mlx5dv_alloc_dm_attr kind = {};
+  kind.type = MLX5DV_DM_TYPE_MEMIC;
   errno = 0;
-  return ibv_alloc_dm(w->context, &attr);
+  return by_type ? mlx5dv_alloc_dm(w->context, &attr, &kind) : ibv_alloc_dm(w->context, &attr);
 }
 
 std::size_t max_dm(World* w) {
@@ -168,22 +172,49 @@ void sharing(World* w) {
   mlx5dv_export_sizes sizes = {};
   mlx5dv_get_export_sizes(&sizes);
   char blob[64];
-  CHECK(sizes.devx_obj_attrs_size && sizes.devx_obj_attrs_size <= sizeof blob);
-  CHECK(sizes.devx_umem_attrs_size && sizes.var_attrs_size);
+  // Exports are as long as it says: the first bytes are all that an import needs, and no other is written.
+  const auto exported = [&](std::size_t size, auto write) {
+    CHECK(size && size < sizeof blob);
+    std::memset(blob, 0x5e, sizeof blob);
+    CHECK(!write(blob));
+    for (std::size_t i = size; i < sizeof blob; ++i) CHECK(blob[i] == 0x5e);
+    std::vector<char> kept(blob, blob + size);
+    std::memset(blob, 0x7f, sizeof blob);
+    std::memcpy(blob, kept.data(), size);
+  };
   Queues q(w);
-  CHECK(!mlx5dv_devx_obj_export(q.cq, blob));
+  exported(sizes.devx_obj_attrs_size, [&](void* to) { return mlx5dv_devx_obj_export(q.cq, to); });
   mlx5dv_devx_obj* cq = mlx5dv_devx_obj_import(other, blob);
   CHECK(cq);
   QueryCq query(prm::Opcode::query_cq);
   query.in.set<prm::QueryCqIn::cqn>(q.cqn);
   CHECK(!query.query(cq));
   mlx5dv_devx_obj_unimport(cq);
-  CHECK(!mlx5dv_devx_umem_export(q.umem, blob));
+  // What is done through an import is done to the object itself.
+  exported(sizes.devx_obj_attrs_size, [&](void* to) { return mlx5dv_devx_obj_export(q.qp, to); });
+  mlx5dv_devx_obj* qp = mlx5dv_devx_obj_import(other, blob);
+  CHECK(qp);
+  q.connect(q.qpn);
+  q.post_recv(8);
+  Command<prm::Qp2errIn, prm::Qp2errOut> fail(prm::Opcode::qp_2err);
+  fail.in.set<prm::Qp2errIn::qpn>(q.qpn);
+  CHECK(!fail.modify(qp));
+  CHECK(q.next_cqe().get<prm::Cqe64::opcode>() == prm::CqeOpcode::resp_err);
+  mlx5dv_devx_obj_unimport(qp);
+  AllocPd alloc_pd(prm::Opcode::alloc_pd);
+  mlx5dv_devx_obj* pd = alloc_pd.create(w->context);
+  CHECK(pd);
+  exported(sizes.devx_obj_attrs_size, [&](void* to) { return mlx5dv_devx_obj_export(pd, to); });
+  mlx5dv_devx_obj* same = mlx5dv_devx_obj_import(other, blob);
+  CHECK(same && !mlx5dv_devx_obj_destroy(same) && mlx5dv_devx_obj_destroy(pd) == ENOENT);
+  mlx5dv_devx_obj_unimport(pd);
+  exported(sizes.devx_umem_attrs_size, [&](void* to) { return mlx5dv_devx_umem_export(q.umem, to); });
   mlx5dv_devx_umem* umem = mlx5dv_devx_umem_import(other, blob);
   CHECK(umem && umem->umem_id == q.umem->umem_id);
   mlx5dv_devx_umem_unimport(umem);
   mlx5dv_var* var = mlx5dv_alloc_var(w->context, 0);
-  CHECK(var && !mlx5dv_var_export(var, blob));
+  CHECK(var);
+  exported(sizes.var_attrs_size, [&](void* to) { return mlx5dv_var_export(var, to); });
   mlx5dv_var* imported = mlx5dv_var_import(other, blob);
   CHECK(imported && imported->mmap_off == var->mmap_off && imported->page_id == var->page_id);
   mlx5dv_var_unimport(imported);
@@ -227,9 +258,12 @@ void not_there(World* w) {
 
 int main() {
   World w = open_devx();
-  device_memory(&w);
-  device_memory_limits(&w);
-  device_memory_operations(&w);
+  for (by_type = false;; by_type = true) {
+    device_memory(&w);
+    device_memory_limits(&w);
+    device_memory_operations(&w);
+    if (by_type) break;
+  }
   reserved_numbers(&w);
   virtio_pages(&w);
   sharing(&w);

@@ -265,16 +265,17 @@ struct Queues {
 
 // Two RC queue pairs of the verbs, connected to each other, on one CQ and one piece of memory.
 struct ConnectedPair {
-  ibv_cq* cq;
+  ibv_cq *cq, *received;
   ibv_qp *a, *b;
   ibv_mr* mr;
   alignas(64) char data[256] = {};
-  // `srq`: where b receives, if not by itself.
-  explicit ConnectedPair(World* w, ibv_srq* srq = nullptr) {
+  // `srq`: where b receives, if not by itself. `other`: where what b receives completes, if not with all the rest.
+  explicit ConnectedPair(World* w, ibv_srq* srq = nullptr, ibv_cq* other = nullptr) {
     CHECK((cq = ibv_create_cq(w->context, 64, nullptr, nullptr, 0)));
+    received = other ? other : cq;
     CHECK((mr = ibv_reg_mr(w->pd, data, sizeof data, kAllAccess)));
     a = make_qp(w, IBV_QPT_RC, cq, cq, nullptr);
-    b = make_qp(w, IBV_QPT_RC, cq, cq, srq);
+    b = make_qp(w, IBV_QPT_RC, cq, received, srq);
     connect_qp(w, a, b->qp_num);
     connect_qp(w, b, a->qp_num);
   }

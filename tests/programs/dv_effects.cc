@@ -235,7 +235,8 @@ void followed(World* w) {
 
 // ---- what mlx5dv_init_obj() says of objects ----
 
-// A receive that the program writes into the ring of a work queue gets a frame.
+// A receive that the program writes into the ring of a work queue gets a frame, from when a raw command has made the queue
+// ready until one has reset it.
 void described_work_queue() {
   Side server(false), client;
   ibv_wq_init_attr init = {};
@@ -250,10 +251,12 @@ void described_work_queue() {
   mlx5dv_obj object = {};
   object.rwq = {wq, &view};
   CHECK(!mlx5dv_init_obj(&object, MLX5DV_OBJ_RWQ) && view.wqe_cnt >= 8 && view.stride >= sizeof(mlx5_wqe_data_seg));
-  ibv_wq_attr ready = {};
-  ready.attr_mask = IBV_WQ_ATTR_STATE;
-  ready.wq_state = IBV_WQS_RDY;
-  CHECK(!ibv_modify_wq(wq, &ready));
+  const auto turn = [&](prm::RqState from, prm::RqState to) {
+    Command<prm::ModifyRqIn, prm::ModifyRqOut> step(Opcode::modify_rq);
+    step.in.set<prm::ModifyRqIn::rqn>(wq->wq_num).set<prm::ModifyRqIn::rq_state>(from);
+    step.in.sub<prm::ModifyRqIn::ctx>().set<prm::Rqc::state>(to);
+    CHECK(note(step, mlx5dv_devx_wq_modify(wq, step.in.data(), step.in.size(), step.out.data(), step.out.size())));
+  };
   ibv_rwq_ind_table_init_attr table_init = {};
   table_init.ind_tbl = &wq;
   ibv_rwq_ind_table* table = ibv_create_rwq_ind_table(server.w.context, &table_init);
@@ -270,19 +273,62 @@ void described_work_queue() {
   {
     Flow flow(Rule().to(kServer), qp);
     const auto frame = make_frame(kServer);
-    for (unsigned i = 0; i < 20; ++i) {
+    const auto post = [&](unsigned i) {
       auto* wqe = reinterpret_cast<mlx5_wqe_data_seg*>(static_cast<char*>(view.buf) + i % view.wqe_cnt * view.stride);
       std::memset(static_cast<void*>(wqe), 0, view.stride);
       mlx5dv_set_data_seg(wqe, kRoom, server.mr->lkey, reinterpret_cast<std::uintptr_t>(server.slot(i)));
       if (view.stride > sizeof *wqe) mlx5dv_set_data_seg(wqe + 1, 0, prm::kInvalidLkey, 0);
       store_be32(&view.dbrec[MLX5_RCV_DBR], i + 1);
+    };
+    CHECK(!client.send(frame));
+    SILENT(server);  // it is not ready
+    turn(prm::RqState::rst, prm::RqState::rdy);
+    for (unsigned i = 0; i < 20; ++i) {
+      post(i);
       CHECK(!client.send(frame));
       const ibv_wc wc = server.wait(kPatienceMs);
       CHECK(wc.opcode == IBV_WC_RECV && wc.byte_len == frame.size());
       CHECK(std::equal(frame.begin(), frame.end(), server.slot(i)));
     }
+    post(20);
+    turn(prm::RqState::rdy, prm::RqState::rst);
+    CHECK(!client.send(frame));
+    SILENT(server);
+    CHECK(!server.slot(20)[0]);
   }
   CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_rwq_ind_table(table) && !ibv_destroy_wq(wq));
+}
+
+// Receives that the program writes into the ring of a shared receive queue, and links as the library would, are taken.
+void described_shared_queue(World* w) {
+  ibv_srq_init_attr init = {};
+  init.attr.max_wr = 8;
+  init.attr.max_sge = 1;
+  ibv_srq* srq = ibv_create_srq(w->pd, &init);
+  CHECK(srq);
+  mlx5dv_srq view = {};
+  mlx5dv_obj object = {};
+  object.srq = {srq, &view};
+  CHECK(!mlx5dv_init_obj(&object, MLX5DV_OBJ_SRQ) && !view.comp_mask && view.tail - view.head >= 8);
+  {
+    ConnectedPair p(w, srq);
+    Poster from{p.a, {reinterpret_cast<std::uintptr_t>(p.data), 8, p.mr->lkey}};
+    std::uint32_t head = view.head;
+    const auto wqe = [&](std::uint32_t at) { return static_cast<std::byte*>(view.buf) + std::size_t{at} * view.stride; };
+    for (std::uint32_t i = 0; i < 40; ++i) {
+      std::byte* at = wqe(head);
+      auto* data = reinterpret_cast<mlx5_wqe_data_seg*>(at + prm::SrqNextSeg::size);
+      mlx5dv_set_data_seg(data, 8, p.mr->lkey, reinterpret_cast<std::uintptr_t>(p.data) + 64 + i % 16 * 8);
+      if (view.stride > prm::SrqNextSeg::size + sizeof *data) mlx5dv_set_data_seg(data + 1, 0, prm::kInvalidLkey, 0);
+      head = prm::ConstView<prm::SrqNextSeg>(at).get<prm::SrqNextSeg::next_wqe_index>();
+      store_be32(view.dbrec, i + 1);
+      std::memset(p.data, static_cast<int>(i + 1), 8);
+      CHECK(!from.send());
+      for (int n = 0; n < 2; ++n) CHECK(next_wc(p.cq).status == IBV_WC_SUCCESS);
+      CHECK(p.data[64 + i % 16 * 8] == static_cast<char>(i + 1) && p.data[71 + i % 16 * 8] == static_cast<char>(i + 1));
+    }
+  }
+  CHECK(!ibv_destroy_srq(srq));
 }
 
 // A datagram that the program addresses with the vector of an address handle arrives.
@@ -349,6 +395,7 @@ int main() {
   mapped_address(&w);
   followed(&w);
   described_work_queue();
+  described_shared_queue(&w);
   described_address(&w);
   described_object(&w);
   close_world(&w);
