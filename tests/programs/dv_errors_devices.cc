@@ -6,6 +6,7 @@
 //   dv_errors_devices oneport   without a bond
 //   dv_errors_devices nopacing  that does not pace
 //   dv_errors_devices fewrates  whose table of rates is short
+//   dv_errors_devices fewqueues which has few, and no memory for more
 //   dv_errors_devices legacy    whose driver does not run the switch by rules
 #include <sys/eventfd.h>
 
@@ -332,6 +333,55 @@ void few_rates() {
   close_world(&w);
 }
 
+// Whether `make` says so once everything of its kind is taken, what `undo` then gives back.
+template <class Make, class Undo>
+int error_when_full(Make make, Undo undo) {
+  std::vector<decltype(make())> all;
+  errno = 0;
+  while (auto* one = all.size() < 1000 ? make() : nullptr) all.push_back(one);
+  const int error = errno;
+  for (auto* one : all) CHECK(!undo(one));
+  return error;
+}
+
+// Queues of every kind, until the device has none left; or as soon as the program's allocator has no memory for a ring.
+void few_queues() {
+  World w = open_world();
+  ibv_cq* cq = ibv_create_cq(w.context, 16, nullptr, nullptr, 0);
+  CHECK(cq);
+  ibv_cq_init_attr_ex cq_init = {};
+  cq_init.cqe = 16;
+  mlx5dv_cq_init_attr cq_special = {};
+  ibv_qp_init_attr_ex qp_init = {};
+  qp_init.qp_type = IBV_QPT_RC;
+  qp_init.send_cq = qp_init.recv_cq = cq;
+  qp_init.cap = {1, 1, 1, 1, 0};
+  qp_init.comp_mask = IBV_QP_INIT_ATTR_PD;
+  qp_init.pd = w.pd;
+  mlx5dv_qp_init_attr qp_special = {};
+  ibv_wq_init_attr wq_init = {};
+  wq_init.wq_type = IBV_WQT_RQ;
+  wq_init.max_wr = wq_init.max_sge = 1;
+  wq_init.pd = w.pd;
+  wq_init.cq = cq;
+  mlx5dv_wq_init_attr wq_special = {};
+  const auto make_cq = [&] { return mlx5dv_create_cq(w.context, &cq_init, &cq_special); };
+  const auto make_qp = [&] { return mlx5dv_create_qp(w.context, &qp_init, &qp_special); };
+  const auto make_wq = [&] { return mlx5dv_create_wq(w.context, &wq_init, &wq_special); };
+  CASE(mlx5dv_create_cq, ENOMEM, error_when_full(make_cq, [](ibv_cq_ex* one) { return ibv_destroy_cq(ibv_cq_ex_to_cq(one)); }));
+  CASE(mlx5dv_create_qp, ENOMEM, error_when_full(make_qp, ibv_destroy_qp));
+  CASE(mlx5dv_create_wq, ENOMEM, error_when_full(make_wq, ibv_destroy_wq));
+  mlx5dv_ctx_allocators none = {[](std::size_t, void*) -> void* { return nullptr; }, [](void*, void*) {}, nullptr};
+  CHECK(!mlx5dv_set_context_attr(w.context, MLX5DV_CTX_ATTR_BUF_ALLOCATORS, &none));
+  CASE(mlx5dv_create_cq, ENOMEM, of(make_cq()));
+  CASE(mlx5dv_create_qp, ENOMEM, of(make_qp()));
+  CASE(mlx5dv_create_wq, ENOMEM, of(make_wq()));
+  none = {};
+  CHECK(!mlx5dv_set_context_attr(w.context, MLX5DV_CTX_ATTR_BUF_ALLOCATORS, &none));
+  CHECK(!ibv_destroy_cq(cq));
+  close_world(&w);
+}
+
 // The driver tells nothing of the switch then; the device answers as ever.
 void legacy_switch() {
   World w = open_devx();
@@ -367,6 +417,8 @@ int main(int argc, char** argv) {
     no_pacing();
   } else if (mode == "fewrates") {
     few_rates();
+  } else if (mode == "fewqueues") {
+    few_queues();
   } else if (mode == "legacy") {
     legacy_switch();
   } else {
@@ -375,6 +427,7 @@ int main(int argc, char** argv) {
     again("oneport", "[link]\nports = 1\nlag = false\n");
     again("nopacing", "[limits]\npacket_pacing_rates = 0\n");
     again("fewrates", "[limits]\npacket_pacing_rates = 3\n");
+    again("fewqueues", "[limits]\nlog_max_cq = 4\nlog_max_qp = 4\n");
     again("legacy", "[eswitch]\nmode = \"legacy\"\n");
   }
   return finish(mode.c_str());

@@ -140,6 +140,7 @@ Outcome create_sq(State& state, const Call<prm::CreateSqIn, prm::CreateSqOut>& c
   const Parts parts = parts_of(state, sqc);
   if (auto ok = check_parts(parts, call.uid); !ok) return ok;
   if (auto ok = check_rates(state, sqc, call.uid, true, true); !ok) return ok;
+  if (state.sqs.size() >= 1ull << state.profile.limits.log_max_qp) return refuse(Syndrome::sq_none_left);
   const auto backing = locate_work_queue(state, wq, prm::kLogSendWqeBasicBlock, call.tail(), call.uid);
   if (!backing) return refuse(backing.error());
   QpContext* sq = state.nic.alloc_qp();

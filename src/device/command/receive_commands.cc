@@ -81,6 +81,7 @@ Outcome create_rq(State& state, const Call<prm::CreateRqIn, prm::CreateRqOut>& c
   if (auto ok = check_context(state, rqc); !ok) return ok;
   const Parts parts = parts_of(state, rqc);
   if (auto ok = check_parts(state, parts, rqc, call.uid); !ok) return ok;
+  if (state.rqs.size() >= 1ull << state.profile.limits.log_max_qp) return refuse(Syndrome::rq_none_left);
   Maybe<Backing> backing = Backing{};
   if (!is_pool(rqc)) backing = locate_work_queue(state, wq, wq.get<Wq::log_wq_stride>(), call.tail(), call.uid);
   if (!backing) return refuse(backing.error());

@@ -131,6 +131,14 @@ TEST_F(RawTest, TransportInterfaces) {
   EXPECT_EQ(full.syndrome(), Syndrome::tis_none_left);
 }
 
+TEST_F(RawTest, NoMoreSendQueuesThanTheDeviceSays) {
+  TearDown();
+  profile_.limits.log_max_qp = 4;
+  SetUp();
+  for (unsigned i = 0; i < 16; ++i) make_sq();
+  refused(Syndrome::sq_none_left, [](auto, auto) {});
+}
+
 TEST_F(RawTest, WhatIsNoSendQueue) {
   refused(Syndrome::sq_initial_state, [](auto sqc, auto) { sqc.template set<Sqc::state>(SqState::rdy); });
   refused(Syndrome::sq_hairpin, [](auto sqc, auto) { sqc.template set<Sqc::hairpin>(1); });

@@ -404,6 +404,14 @@ TEST_F(ReceiveTest, OwnFramesComeInOnlyWhereTheyAreLetIn) {
   received(0);
 }
 
+TEST_F(ReceiveTest, NoMoreReceiveQueuesThanTheDeviceSays) {
+  TearDown();
+  profile_.limits.log_max_qp = 4;
+  SetUp();
+  for (unsigned i = 0; i < 16; ++i) done(rq(i));
+  refused(Syndrome::rq_none_left, rq(0));
+}
+
 TEST_F(ReceiveTest, WhatIsNoReceiveQueue) {
   const auto rqn = make_rq(0);
   refused(Syndrome::rq_initial_state, rq(1).set("ctx.state", 1));

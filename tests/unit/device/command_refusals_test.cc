@@ -32,13 +32,13 @@ constexpr Syndrome kUnprovoked[] = {
     Syndrome::sched_hierarchy, Syndrome::sched_type, Syndrome::sched_tsar_type, Syndrome::sched_parent,
     Syndrome::sched_root, Syndrome::sched_share, Syndrome::sched_depth, Syndrome::sched_none_left,
     Syndrome::sched_missing, Syndrome::sched_busy, Syndrome::sched_select,
-    // and command_raw_test.cc these (there is nobody to take all queues for sq_none_left):
+    // and command_raw_test.cc these:
     Syndrome::tis_none_left, Syndrome::tis_missing, Syndrome::tis_busy, Syndrome::tis_domain, Syndrome::tis_lag_port,
     Syndrome::sq_none_left,
     Syndrome::sq_missing, Syndrome::sq_initial_state, Syndrome::sq_hairpin, Syndrome::sq_ts_format, Syndrome::sq_wq_type,
     Syndrome::sq_size, Syndrome::sq_pd, Syndrome::sq_uar, Syndrome::sq_cq, Syndrome::sq_tis, Syndrome::sq_rate,
     Syndrome::sq_leaf, Syndrome::sq_current_state, Syndrome::sq_new_state, Syndrome::sq_bitmask,
-    // and command_receive_test.cc these (rq_none_left and flow_group_none_left as sq_none_left):
+    // and command_receive_test.cc these (there is nobody to take all groups for flow_group_none_left):
     Syndrome::rq_none_left, Syndrome::rq_missing, Syndrome::rq_busy, Syndrome::rq_initial_state, Syndrome::rq_offload,
     Syndrome::rq_ts_format, Syndrome::rq_wq_type, Syndrome::rq_size, Syndrome::rq_pd, Syndrome::rq_cq, Syndrome::rq_rmp,
     Syndrome::rq_counter, Syndrome::rq_current_state, Syndrome::rq_new_state, Syndrome::rq_bitmask,
