@@ -1,5 +1,6 @@
 // Errors of the mlx5dv calls on devices, queues, device memory and rates; see dv_errors_devx.cc.
 #include <linux/capability.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include <vector>
@@ -7,6 +8,19 @@
 #include "dv_errors.h"
 
 namespace {
+
+// What `call` says when the process may map no more.
+template <class Call>
+int without_address_space(Call call) {
+  rlimit before;
+  CHECK(!getrlimit(RLIMIT_AS, &before));
+  const rlimit none = {1, before.rlim_max};
+  CHECK(!setrlimit(RLIMIT_AS, &none));
+  errno = 0;
+  const int error = call();
+  CHECK(!setrlimit(RLIMIT_AS, &before));
+  return error;
+}
 
 void device_memory(World* w, Foreign& foreign) {
   const auto alloc = [&](ibv_context* c, std::size_t length, std::uint32_t align, int type, std::uint64_t mask = 0) {
@@ -24,6 +38,7 @@ void device_memory(World* w, Foreign& foreign) {
   CHECK(all);
   CASE(mlx5dv_alloc_dm, ENOMEM, of(alloc(w->context, 64, 0, 0)));
   CASE(mlx5dv_dm_map_op_addr, EOPNOTSUPP, of(mlx5dv_dm_map_op_addr(all, 200)));
+  CASE(mlx5dv_dm_map_op_addr, ENOMEM, without_address_space([&] { return of(mlx5dv_dm_map_op_addr(all, 0)); }));
   ibv_context* other = ibv_import_device(dup(w->context->cmd_fd));
   ibv_dm* shadow = other ? ibv_import_dm(other, all->handle) : nullptr;
   CHECK(shadow && !ibv_free_dm(all));
