@@ -226,6 +226,74 @@ void limits_hold(World* w) {
   CHECK(!mlx5dv_sched_leaf_destroy(other) && !mlx5dv_sched_node_destroy(root));
 }
 
+// Two senders at once, each with 16 requests under way, until both together have had so many completions: how long it took,
+// and how many were the first's.
+struct Shared {
+  double ms;
+  double first;
+};
+Shared run_both(const Pair& a, const Pair& b, int count) {
+  const Pair* pairs[] = {&a, &b};
+  int under_way[2] = {}, done[2] = {};
+  const double begin = now_ms();
+  double took = 0;
+  for (bool over = false; !over || under_way[0] || under_way[1];) {
+    for (int i = 0; i < 2; ++i) {
+      for (; !over && under_way[i] < 16; ++under_way[i]) pairs[i]->post(IBV_WR_RDMA_WRITE, 1024);
+      for (ibv_wc wc = {}; ibv_poll_cq(pairs[i]->cq, 1, &wc); --under_way[i]) {
+        CHECK(wc.status == IBV_WC_SUCCESS);
+        if (!over) ++done[i];
+      }
+    }
+    if (!over && done[0] + done[1] >= count) {
+      over = true;
+      took = now_ms() - begin;
+    }
+    CHECK(now_ms() < begin + 20000);
+  }
+  return {took, static_cast<double>(done[0]) / (done[0] + done[1])};
+}
+
+// What a node allows is what its leaves have together, in the proportion of their weights, as both change in use.
+void nodes_share(World* w) {
+  mlx5dv_sched_node* root = make_node(w, under(nullptr));
+  mlx5dv_sched_node* node = make_node(w, under(root, 20));
+  CHECK(root && node);
+  mlx5dv_sched_leaf *heavy = make_leaf(w, under(node, 0, 3)), *light = make_leaf(w, under(node, 0, 1));
+  CHECK(heavy && light);
+  {
+    const Pair a(w), b(w);
+    CHECK(!mlx5dv_modify_qp_sched_elem(a.a, heavy, nullptr) && !mlx5dv_modify_qp_sched_elem(b.a, light, nullptr));
+    constexpr int kCount = 200;
+    // A machine that lets nobody run for a while may spoil one try.
+    const auto shares = [&](double least, double most) {
+      Shared s = {};
+      for (int i = 0; i < 10; ++i) {
+        s = run_both(a, b, kCount);
+        if (s.first > least && s.first < most) return true;
+      }
+      fprintf(stderr, "the first has %.2f\n", s.first);
+      return false;
+    };
+    EXPECT(run_both(a, b, kCount).ms >= expected_ms(kCount - 1, 20) - kAheadMs, "two leaves under a node of 20 Mbit/s");
+    EXPECT(shares(0.65, 0.85), "3 to 1");
+    const mlx5dv_sched_attr wider = under(root, 40);
+    CHECK(!mlx5dv_sched_node_modify(node, &wider));
+    const double took = run_both(a, b, kCount).ms;
+    EXPECT(took >= expected_ms(kCount - 1, 40) - kAheadMs, "%.1f ms at 40 Mbit/s", took);
+    EXPECT(faster_than(expected_ms(kCount - 1, 20), [&] { return run_both(a, b, kCount).ms; }), "faster than at 20 Mbit/s");
+    const mlx5dv_sched_attr even = under(node, 0, 3);
+    CHECK(!mlx5dv_sched_leaf_modify(light, &even));
+    EXPECT(shares(0.4, 0.6), "3 to 3");
+    const mlx5dv_sched_attr free = under(root, 4000);
+    CHECK(!mlx5dv_sched_node_modify(node, &free));
+    EXPECT(faster_than(expected_ms(kCount - 1, 40), [&] { return run_both(a, b, kCount).ms; }), "4 Gbit/s hold nobody back");
+    CHECK(mlx5dv_sched_node_destroy(node) == EINVAL && mlx5dv_sched_leaf_destroy(heavy) == EINVAL);
+  }
+  CHECK(!mlx5dv_sched_leaf_destroy(heavy) && !mlx5dv_sched_leaf_destroy(light));
+  CHECK(!mlx5dv_sched_node_destroy(node) && !mlx5dv_sched_node_destroy(root));
+}
+
 // The static rate of an address: 2.5 Gbit/s is the slowest that there is.
 void static_rates(World* w) {
   const Pair pair(w);
@@ -446,11 +514,13 @@ int main(int argc, char** argv) {
     wrong_elements(&w);
     by_hand(&w);
     limits_hold(&w);
+    nodes_share(&w);
     paced_frames(&w);
     static_rates(&w);
     static_rate_of_datagrams(&w);
   }
   close_world(&w);
+  if (failures) return 1;
   puts("ok");
   return 0;
 }
