@@ -1,4 +1,6 @@
 // DEVX objects: create, query, modify and destroy by the device's own commands.
+#include <new>
+
 #include "kernel/command.h"
 #include "kernel/cq.h"
 #include "kernel/devx.h"
@@ -91,16 +93,22 @@ int native_create(File& file, Request& request) {
   if (int error = check_create(file, in)) return error;
   DevxCommand command(in, request.out_length(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT), uid);
   require_umem(command.in());
+  auto object = std::make_unique<DevxObject>();
   const int error = command.run(file.device());
   request.write(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT, command.out().data(), command.out().size());
   if (error) return error;
-  auto object = std::make_unique<DevxObject>();
   object->id = created_object(command.in(), command.out());
-  object->undo = destroy_request(command.in(), object->id, uid);
-  if (object->id.kind == prm::Opcode::alloc_flow_counter) object->counters = counters_of(command.in());
-  const bool no_record = has_no_send_record(command.in(), object->id.kind);
-  object->doorbell = no_record ? 0 : doorbell_of(file, command.in(), object->id.kind);
-  if (object->doorbell || no_record) file.watch_devx(*object);
+  try {
+    object->undo = destroy_request(command.in(), object->id, uid);
+    if (object->id.kind == prm::Opcode::alloc_flow_counter) object->counters = counters_of(command.in());
+    const bool no_record = has_no_send_record(command.in(), object->id.kind);
+    object->doorbell = no_record ? 0 : doorbell_of(file, command.in(), object->id.kind);
+    if (object->doorbell || no_record) file.watch_devx(*object);
+  } catch (const std::bad_alloc&) {
+    object->undo = destroy_request(command.in(), object->id, uid);
+    object->destroy(file);
+    throw;
+  }
   const std::uint32_t handle = file.objects().add(std::move(object));
   request.set_id(MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE, handle);
   return 0;

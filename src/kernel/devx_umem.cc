@@ -1,6 +1,7 @@
 // DEVX_UMEM: memory of the program that its queues and memory keys may lie in.
 #include <algorithm>
 #include <bit>
+#include <new>
 
 #include "kernel/command.h"
 #include "kernel/devx.h"
@@ -101,7 +102,12 @@ int native_reg(File& file, Request& request) {
   unsigned log_page = 0;
   if (int error = choose_page(pages, address, length, &log_page)) return error;
   if (int error = create_umem(file, address, length, writable, log_page, &umem->id)) return error;
-  file.umems()[umem->id] = address;
+  try {
+    file.umems()[umem->id] = address;
+  } catch (const std::bad_alloc&) {
+    umem->destroy(file);
+    throw;
+  }
   request.write(MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, umem->id);
   request.set_id(MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE, file.objects().add(std::move(umem)));
   return 0;

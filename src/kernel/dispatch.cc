@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cerrno>
+#include <new>
 
 #include "device/memory/guard.h"
 #include "kernel/dmah.h"
@@ -102,7 +103,10 @@ const WriteCommand* find_command(std::uint32_t command) {
   return nullptr;
 }
 
-int dispatch(File& file, ib_uverbs_ioctl_hdr* program) {
+namespace {
+
+int serve(File& file, ib_uverbs_ioctl_hdr* program) {
+  file.objects().make_room();
   Request request(kProgramMemory);
   if (int error = request.fetch(program, kDriverId)) return error;
   const ib_uverbs_ioctl_hdr& header = *request.header();
@@ -120,6 +124,16 @@ int dispatch(File& file, ib_uverbs_ioctl_hdr* program) {
     if (error == EPROTONOSUPPORT) error = EINVAL;
   }
   return error ? error : request.finish();
+}
+
+}  // namespace
+
+int dispatch(File& file, ib_uverbs_ioctl_hdr* program) {
+  try {
+    return serve(file, program);
+  } catch (const std::bad_alloc&) {
+    return ENOMEM;
+  }
 }
 
 }  // namespace verbena::kernel

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <new>
 #include <utility>
 
 #include "device/memory/guard.h"
@@ -296,8 +297,13 @@ void File::remove_mapping(std::uint64_t offset) {
 
 bool File::add_uar(std::uint64_t* offset) {
   if (!add_at_index(kUarCommand, {true}, next_uar_, offset)) return false;
-  uars_[*offset] = nullptr;
-  return true;
+  try {
+    uars_[*offset] = nullptr;
+    return true;
+  } catch (const std::bad_alloc&) {
+    remove_mapping(*offset);
+    return false;
+  }
 }
 
 void File::remove_uar(std::uint64_t offset) {
@@ -320,7 +326,11 @@ bool File::add_operations(std::uint64_t bar, std::size_t length, std::uint64_t* 
 bool File::add_at_index(std::uint64_t command, const Mapping& mapping, std::uint16_t& next, std::uint64_t* offset) {
   for (unsigned tries = 0; tries <= 0xffff; ++tries) {
     *offset = mapping_offset(command, next++);
-    if (mappings_.try_emplace(*offset, mapping).second) return true;
+    try {
+      if (mappings_.try_emplace(*offset, mapping).second) return true;
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
   }
   return false;
 }

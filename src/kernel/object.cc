@@ -1,8 +1,13 @@
 #include "kernel/object.h"
 
+#include <algorithm>
 #include <cerrno>
 
 namespace verbena::kernel {
+
+void HandleTable::make_room() {
+  if (slots_.size() == slots_.capacity()) slots_.reserve(std::max<std::size_t>(16, slots_.size() * 2));
+}
 
 std::uint32_t HandleTable::add(std::unique_ptr<Object> object) {
   std::uint32_t slot = static_cast<std::uint32_t>(slots_.size());

@@ -65,6 +65,9 @@ class HandleTable {
     tracker_ = tracker;
     context_ = context;
   }
+  // From now on one object can be added without memory for it, so that what a request has made is not lost for want of a
+  // handle.
+  void make_room();
   std::uint32_t add(std::unique_ptr<Object> object);
   // Null if there is none, or if it is of another class (*error says which: ENOENT, EINVAL).
   Object* find(std::uint32_t handle, std::uint16_t cls, int* error) const;

@@ -43,9 +43,9 @@ constexpr AttrSpec kAllocAttrs[] = {
 int native_alloc(File& file, Request& request) {
   const auto type = request.value<std::uint64_t>(MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE);
   if (type != MLX5_IB_UAPI_UAR_ALLOC_TYPE_BF && type != MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC) return EOPNOTSUPP;
+  auto uar = std::make_unique<Uar>();
   Command<prm::AllocUarIn, prm::AllocUarOut> command(prm::Opcode::alloc_uar);
   if (int error = command.run(file.device())) return error;
-  auto uar = std::make_unique<Uar>();
   uar->page_id = command.out().get<prm::AllocUarOut::uar>();
   if (!file.add_uar(&uar->offset)) {
     dealloc(file, uar->page_id);

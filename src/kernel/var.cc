@@ -34,9 +34,9 @@ int native_alloc(File& file, Request& request) {
   std::uint32_t flags = 0;
   if (int error = request.flags(uverbs::newer::kVarAllocFlags, uverbs::newer::kVarAllocTlp, &flags)) return error;
   if (flags) return EOPNOTSUPP;  // the device emulates no PCI functions
+  auto var = std::make_unique<Var>();
   const auto page = file.node().virtio_pages().take(1, 0);
   if (!page) return ENOSPC;
-  auto var = std::make_unique<Var>();
   var->page = *page;
   if (!file.add_virtio(&var->offset)) {
     file.node().virtio_pages().give_back(*page, 1);

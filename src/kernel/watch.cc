@@ -1,6 +1,7 @@
 #include "kernel/watch.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "device/memory/guard.h"
@@ -53,9 +54,14 @@ bool record_changed(Object& object) {
 
 void WatchList::add(Object& object) {
   if (object.watched != Object::kNotWatched) return;
-  object.watched = static_cast<std::uint32_t>(entries_.size());
   entries_.push_back({&object});
-  if (!is_send_queue(object)) cqs_[number_of(object)] = &object;
+  try {
+    if (!is_send_queue(object)) cqs_[number_of(object)] = &object;
+  } catch (const std::bad_alloc&) {
+    entries_.pop_back();
+    throw;
+  }
+  object.watched = static_cast<std::uint32_t>(entries_.size() - 1);
 }
 
 void WatchList::remove(Object& object) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 
 namespace verbena::mlx5 {
 
@@ -24,9 +25,27 @@ void destroy_object(Context* context, std::uint32_t handle) {
   verbena_execute(context, &bundle);
 }
 
-// A page as a kernel object, mapped.
-Uar* allocate_page(Context* context, mlx5_ib_uapi_uar_alloc_type type) {
-  if (context->static_uars) return fail_null(EOPNOTSUPP);
+// One more, known to the context; null without memory for it.
+Uar* add_uar(Context* context) {
+  std::unique_ptr<Uar> uar(new (std::nothrow) Uar);
+  if (!uar) return fail_null(ENOMEM);
+  try {
+    context->all_uars.insert(uar.get());
+  } catch (const std::bad_alloc&) {
+    return fail_null(ENOMEM);
+  }
+  return uar.release();
+}
+
+void drop_uar(Context* context, Uar* uar) {
+  const int error = errno;
+  context->all_uars.erase(uar);
+  delete uar;
+  errno = error;
+}
+
+// Makes a page, as a kernel object, and maps it.
+bool map_page(Context* context, mlx5_ib_uapi_uar_alloc_type type, Uar* uar) {
   std::uint64_t offset = 0;
   std::uint32_t length = 0, page_id = 0;
   uverbs::Bundle bundle(MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC);
@@ -35,14 +54,14 @@ Uar* allocate_page(Context* context, mlx5_ib_uapi_uar_alloc_type type) {
   bundle.out_struct(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, offset);
   bundle.out_struct(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, length);
   bundle.out_struct(MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, page_id);
-  if (verbena_execute(context, &bundle)) return nullptr;
+  if (verbena_execute(context, &bundle)) return false;
   void* page = verbena_mmap(context, length, PROT_WRITE, static_cast<std::int64_t>(offset));
   if (page == MAP_FAILED) {
     const int error = errno;
     destroy_object(context, bundle.object(handle));
-    return fail_null(error);
+    errno = error;
+    return false;
   }
-  auto uar = std::make_unique<Uar>();
   uar->page = page;
   uar->length = length;
   uar->mmap_offset = offset;
@@ -50,17 +69,24 @@ Uar* allocate_page(Context* context, mlx5_ib_uapi_uar_alloc_type type) {
   uar->page_id = page_id;
   uar->owns_mapping = true;
   uar->kernel_object = true;
-  context->all_uars.insert(uar.get());
-  return uar.release();
+  return true;
 }
 
-// Splits a fresh page into its registers and puts them on `list`.
+Uar* allocate_page(Context* context, mlx5_ib_uapi_uar_alloc_type type) {
+  if (context->static_uars) return fail_null(EOPNOTSUPP);
+  Uar* uar = add_uar(context);
+  if (!uar || map_page(context, type, uar)) return uar;
+  drop_uar(context, uar);
+  return nullptr;
+}
+
+// Splits a fresh page into its registers and puts them on `list`, as many as there is memory for.
 void add_registers(Context* context, Uar* first, std::deque<Uar*>& list) {
   const unsigned per_page = std::max(context->caps.num_uars_per_page, 1u) * kUsableRegsPerUar;
   for (unsigned i = 0; i < per_page; ++i) {
     Uar* uar = first;
     if (i) {
-      uar = new Uar;
+      if (!(uar = add_uar(context))) return;
       uar->page = first->page;
       uar->mmap_offset = first->mmap_offset;
       uar->handle = first->handle;
@@ -68,13 +94,16 @@ void add_registers(Context* context, Uar* first, std::deque<Uar*>& list) {
       uar->page_id = first->page_id + i / kUsableRegsPerUar;
       uar->dedicated = first->dedicated;
       uar->shared = first->shared;
-      context->all_uars.insert(uar);
     }
     uar->reg = static_cast<char*>(first->page) + (i / kUsableRegsPerUar) * kUarPage + kBlueFlameOffset +
                (i % kUsableRegsPerUar) * context->caps.bf_reg_size;
     uar->bf_size = context->caps.bf_reg_size / 2;
     uar->lock.set_shared(uar->shared && !context->single_threaded);
-    list.push_back(uar);
+    try {
+      list.push_back(uar);
+    } catch (const std::bad_alloc&) {
+      return;  // the context keeps it till the end
+    }
     if (uar->dedicated) ++context->dedicated_count;
     if (uar->shared) ++context->shared_count;
   }
@@ -191,8 +220,7 @@ void give_page(Context* context, Uar* uar) {
   std::lock_guard guard(context->uar_mutex);
   verbena_munmap(context, uar->page, uar->length);
   destroy_object(context, uar->handle);
-  context->all_uars.erase(uar);
-  delete uar;
+  drop_uar(context, uar);
 }
 
 Uar* take_thread_uar(Context* context) {
@@ -201,6 +229,7 @@ Uar* take_thread_uar(Context* context) {
     Uar* page = allocate_page(context, MLX5_IB_UAPI_UAR_ALLOC_TYPE_BF);
     if (!page) return nullptr;
     add_registers(context, page, context->thread_free);
+    if (context->thread_free.empty()) return fail_null(ENOMEM);
   }
   Uar* uar = context->thread_free.front();
   context->thread_free.pop_front();

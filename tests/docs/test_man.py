@@ -24,7 +24,9 @@ VERBENA = None
 KNOWN = "the kernel's role knows the request, whatever the device"
 OWN_OBJECT = "only contexts of this provider have such objects"
 UNPROVOKED = {
-    ("*", "ENOMEM"): "the library is out of memory, or an emulated limit that this page's functions do not have",
+    ("mlx5dv_devx_get_async_cmd_comp", "ENOMEM"): "of making a channel",
+    ("mlx5dv_*_export", "ENOMEM"): "of an import: nothing is allocated for what is exported",
+    ("mlx5dv_reserved_qpn_dealloc", "ENOMEM"): "of taking a number",
     ("mlx5dv_alloc_var", "EPROTONOSUPPORT"): "every profile has the pages",
     ("mlx5dv_query_port", "EPROTONOSUPPORT"): KNOWN,
     ("mlx5dv_get_data_direct_sysfs_path", "EPROTONOSUPPORT"): KNOWN,

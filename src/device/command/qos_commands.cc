@@ -2,6 +2,7 @@
 //
 // Both ways of making an element lead to the same numbers.
 #include <cstring>
+#include <new>
 
 #include "device/command/dispatcher.h"
 #include "device/command/families.h"
@@ -91,11 +92,16 @@ Maybe<std::uint32_t> create(State& state, std::uint32_t hierarchy, const Context
   stored.set<C::element_type>(context.get<C::element_type>());
   stored.set<C::parent_element_id>(context.get<C::parent_element_id>());
   copy_selected(context, stored, select);
+  try {
+    apply(state, id, *element);
+  } catch (const std::bad_alloc&) {
+    state.scheduling_elements.erase(id);
+    throw;
+  }
   if (SchedulingElement* above = state.scheduling_elements.find(context.get<C::parent_element_id>())) {
     ++above->uses;
     element->depth = above->depth + 1;
   }
-  apply(state, id, *element);
   return id;
 }
 

@@ -1,6 +1,8 @@
 #include "mlx5/dv/reserved_qpn.h"
 
 #include <array>
+#include <new>
+#include <utility>
 
 #include "mlx5/devx/command.h"
 #include "mlx5/export.h"
@@ -28,6 +30,9 @@ ReservedQpns::~ReservedQpns() {
 }
 
 int ReservedQpns::add_block() {
+  // Room for the account first: a block that it had no room for would be lost.
+  std::map<std::uint32_t, Block> room;
+  room[0].used.resize(std::size_t{1} << context->hca.log_reserved_qpns);
   std::array<std::byte, Head::size + kBody> in{};
   prm::Box<prm::GeneralObjOutCmdHdr> out;
   prm::View<Head> head(in.data());
@@ -38,9 +43,10 @@ int ReservedQpns::add_block() {
       mlx5dv_devx_obj_create(context->ibv(), in.data(), in.size(), out.data(), prm::GeneralObjOutCmdHdr::size);
   if (!object) return command_errno(errno, out.data());
   newest = out.get<prm::GeneralObjOutCmdHdr::obj_id>();
-  Block& block = blocks[newest];
-  block.object = object;
-  block.used.resize(std::size_t{1} << context->hca.log_reserved_qpns);
+  auto node = room.extract(0);
+  node.key() = newest;
+  node.mapped().object = object;
+  blocks.insert(std::move(node));
   return 0;
 }
 
@@ -83,7 +89,11 @@ VERBENA_MLX5_EXPORT int mlx5dv_reserved_qpn_alloc(ibv_context* ibv, std::uint32_
   Context* context = mlx5_context(ibv);
   if (!context || !(context->hca.general_obj_types >> static_cast<unsigned>(prm::GeneralObjectType::reserved_qpn) & 1))
     return EOPNOTSUPP;
-  return account_of(context).alloc(qpn);
+  try {
+    return account_of(context).alloc(qpn);
+  } catch (const std::bad_alloc&) {
+    return fail(ENOMEM);
+  }
 }
 
 VERBENA_MLX5_EXPORT int mlx5dv_reserved_qpn_dealloc(ibv_context* ibv, std::uint32_t qpn) {
