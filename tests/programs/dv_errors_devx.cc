@@ -51,6 +51,13 @@ void commands(World* w, Foreign& foreign) {
   const auto cqc = prm::View<prm::CreateCqIn>(cq.in).sub<prm::CreateCqIn::cq_context>();
   cqc.set<prm::Cqc::c_eqn_or_apu_element>(eqn).set<prm::Cqc::uar_page>(0xfffff0);
   CASE(mlx5dv_devx_obj_create, EREMOTEIO, create(w->context, cq, "cqc.uar_page"));
+  // Memory that the device may not write holds no CQ.
+  mlx5dv_devx_umem* constant = mlx5dv_devx_umem_reg(w->context, q.memory, Queues::kBytes, 0);
+  CHECK(constant);
+  cqc.set<prm::Cqc::uar_page>(q.uar->page_id).set<prm::Cqc::dbr_umem_id>(q.umem->umem_id);
+  prm::View<prm::CreateCqIn>(cq.in).set<prm::CreateCqIn::cq_umem_id>(constant->umem_id);
+  CASE(mlx5dv_devx_obj_create, EREMOTEIO, create(w->context, cq, "cq_umem_id"));
+  CHECK(!mlx5dv_devx_umem_dereg(constant));
   cqc.set<prm::Cqc::c_eqn_or_apu_element>(eqn + 100);
   CASE(mlx5dv_devx_obj_create, ENOENT, create(w->context, cq));
   CASE(mlx5dv_devx_obj_create, EREMOTEIO, create(w->context, Mailbox(Opcode::create_dct), "opcode"));
@@ -136,6 +143,12 @@ void async_answers(World* w, Foreign& foreign) {
   tunnel.set<prm::GeneralObjInCmdHdr::vhca_tunnel_id>(0);
   mlx5dv_devx_cmd_comp none = {0};
   CASE(mlx5dv_devx_obj_query_async, EBADF, ask(q.cq, 0x110, &none));
+  World elsewhere = open_devx();
+  auto* theirs = mlx5dv_devx_create_cmd_comp(elsewhere.context);
+  CHECK(theirs);
+  CASE(mlx5dv_devx_obj_query_async, EBADF, ask(q.cq, 0x110, theirs));
+  mlx5dv_devx_destroy_cmd_comp(theirs);
+  close_world(&elsewhere);
   CASE(mlx5dv_devx_obj_query_async, EAGAIN, [&] {
     int error = 0;
     for (unsigned i = 0; i < 5000 && !error; ++i) error = ask(q.cq, 0x110, done);

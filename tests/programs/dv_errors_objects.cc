@@ -6,6 +6,62 @@
 
 namespace {
 
+// A queue pair that the device has put into error, unlike its library: what only the device can refuse.
+void in_another_state(World* w) {
+  ibv_cq* cq = ibv_create_cq(w->context, 16, nullptr, nullptr, 0);
+  CHECK(cq);
+  ibv_qp* qp = make_qp(w, IBV_QPT_RC, cq, cq, nullptr);
+  connect_qp(w, qp, qp->qp_num);
+  mlx5dv_sched_attr root = {};
+  mlx5dv_sched_node* node = mlx5dv_sched_node_create(w->context, &root);
+  mlx5dv_sched_attr under = {};
+  under.parent = node;
+  mlx5dv_sched_leaf* leaf = mlx5dv_sched_leaf_create(w->context, &under);
+  CHECK(node && leaf);
+  CHECK(!mlx5dv_modify_qp_udp_sport(qp, 50000) && !mlx5dv_modify_qp_lag_port(qp, 1));
+  CHECK(!mlx5dv_modify_qp_sched_elem(qp, nullptr, nullptr));
+  static char data[64];
+  ibv_mr* mr = ibv_reg_mr(w->pd, data, sizeof data, kAllAccess);
+  CHECK(mr);
+  ibv_sge sge = {reinterpret_cast<std::uintptr_t>(data), 8, mr->lkey};
+  ibv_send_wr wr = {}, *bad = nullptr;
+  wr.sg_list = &sge;
+  wr.num_sge = 1;
+  wr.opcode = IBV_WR_RDMA_WRITE;
+  wr.wr.rdma.remote_addr = reinterpret_cast<std::uintptr_t>(data);
+  wr.wr.rdma.rkey = mr->rkey ^ 0xff00;
+  CHECK(!ibv_post_send(qp, &wr, &bad) && next_wc(cq).status == IBV_WC_REM_ACCESS_ERR && qp->state == IBV_QPS_RTS);
+  CASE(mlx5dv_modify_qp_udp_sport, EINVAL, mlx5dv_modify_qp_udp_sport(qp, 50001));
+  CASE(mlx5dv_modify_qp_lag_port, EINVAL, mlx5dv_modify_qp_lag_port(qp, 2));
+  CASE(mlx5dv_modify_qp_sched_elem, EINVAL, mlx5dv_modify_qp_sched_elem(qp, leaf, nullptr));
+  CHECK(!mlx5dv_sched_leaf_destroy(leaf) && !mlx5dv_sched_node_destroy(node));
+  CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_cq(cq) && !ibv_dereg_mr(mr));
+}
+
+// What belongs to another context is not there.
+void of_another_context(World* w) {
+  World other = open_devx();
+  mlx5dv_sched_attr attr = {};
+  mlx5dv_sched_node* theirs = mlx5dv_sched_node_create(other.context, &attr);
+  attr.parent = theirs;
+  CHECK(theirs);
+  CASE(mlx5dv_sched_node_create, EINVAL, of(mlx5dv_sched_node_create(w->context, &attr)));
+  CASE(mlx5dv_sched_leaf_create, EINVAL, of(mlx5dv_sched_leaf_create(w->context, &attr)));
+  mlx5dv_sched_leaf* leaf = mlx5dv_sched_leaf_create(other.context, &attr);
+  ibv_cq* cq = ibv_create_cq(w->context, 16, nullptr, nullptr, 0);
+  CHECK(leaf && cq);
+  ibv_qp* qp = make_qp(w, IBV_QPT_RC, cq, cq, nullptr);
+  connect_qp(w, qp, qp->qp_num);
+  CASE(mlx5dv_modify_qp_sched_elem, EINVAL, mlx5dv_modify_qp_sched_elem(qp, leaf, nullptr));
+  CHECK(!mlx5dv_sched_leaf_destroy(leaf) && !mlx5dv_sched_node_destroy(theirs));
+  std::uint32_t qpn = 0;
+  CHECK(!mlx5dv_reserved_qpn_alloc(other.context, &qpn));
+  CASE(mlx5dv_reserved_qpn_dealloc, EINVAL, mlx5dv_reserved_qpn_dealloc(w->context, qpn));
+  CHECK(!mlx5dv_reserved_qpn_dealloc(other.context, qpn));
+  CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_cq(cq));
+  close_world(&other);
+}
+
 // A QP, CQ, SRQ of the verbs: raw commands on them, and the calls that are one command.
 void verbs_objects(World* w, Foreign& foreign) {
   using prm::Opcode;
@@ -103,6 +159,10 @@ void verbs_objects(World* w, Foreign& foreign) {
   std::uint8_t port = 0, active = 0;
   CASE(mlx5dv_modify_qp_udp_sport, EOPNOTSUPP, mlx5dv_modify_qp_udp_sport(qp, 50000));  // not in RTS
   CASE(mlx5dv_modify_qp_udp_sport, EOPNOTSUPP, mlx5dv_modify_qp_udp_sport(&strange_qp, 50000));
+  ibv_qp* ud = make_qp(w, IBV_QPT_UD, cq, cq, nullptr);  // its address handles have ports
+  connect_qp(w, ud, 0);
+  CASE(mlx5dv_modify_qp_udp_sport, EOPNOTSUPP, mlx5dv_modify_qp_udp_sport(ud, 50000));
+  CHECK(!ibv_destroy_qp(ud));
   CASE(mlx5dv_query_qp_lag_port, EOPNOTSUPP, mlx5dv_query_qp_lag_port(qp, &port, &active));  // has none yet
   CASE(mlx5dv_modify_qp_lag_port, EOPNOTSUPP, mlx5dv_modify_qp_lag_port(qp, 1));
   CASE(mlx5dv_query_qp_lag_port, EOPNOTSUPP, mlx5dv_query_qp_lag_port(&strange_qp, &port, &active));
@@ -147,6 +207,8 @@ int main() {
   World w = open_devx();
   Foreign foreign;
   verbs_objects(&w, foreign);
+  in_another_state(&w);
+  of_another_context(&w);
   close_world(&w);
   return finish();
 }

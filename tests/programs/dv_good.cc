@@ -1,5 +1,6 @@
 // The calls of mlx5dv at work, by what the device does and not by what they return: raw queries and changes of objects
 // that verbs made, capabilities, ports, clocks, allocators, queues with the driver's own attributes.
+#include <fcntl.h>
 #include <poll.h>
 #include <time.h>
 
@@ -167,6 +168,74 @@ void shared_queues(World* w) {
     CHECK(wq.get<prm::Wq::hw_counter>() == 2 && wq.get<prm::Wq::sw_counter>() == 4 && wq.get<prm::Wq::lwm>() == 0);
   }
   CHECK(!ibv_destroy_srq(srq));
+}
+
+// The same of an XRC SRQ, which has a command of its own.
+void xrc_shared_queues(World* w) {
+  ibv_xrcd_init_attr domain = {IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, -1, O_CREAT};
+  ibv_xrcd* xrcd = ibv_open_xrcd(w->context, &domain);
+  ibv_cq *sent = ibv_create_cq(w->context, 16, nullptr, nullptr, 0), *received = ibv_create_cq(w->context, 16, nullptr, nullptr, 0);
+  CHECK(xrcd && sent && received);
+  ibv_srq_init_attr_ex init = {};
+  init.attr.max_wr = 16;
+  init.attr.max_sge = 1;
+  init.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+  init.srq_type = IBV_SRQT_XRC;
+  init.pd = w->pd;
+  init.xrcd = xrcd;
+  init.cq = received;
+  ibv_srq* srq = ibv_create_srq_ex(w->context, &init);
+  ibv_qp_init_attr_ex qp_init = {};
+  qp_init.qp_type = IBV_QPT_XRC_SEND;
+  qp_init.send_cq = sent;
+  qp_init.cap = {8, 0, 1, 0, 0};
+  qp_init.comp_mask = IBV_QP_INIT_ATTR_PD;
+  qp_init.pd = w->pd;
+  ibv_qp* initiator = ibv_create_qp_ex(w->context, &qp_init);
+  qp_init = {};
+  qp_init.qp_type = IBV_QPT_XRC_RECV;
+  qp_init.comp_mask = IBV_QP_INIT_ATTR_XRCD;
+  qp_init.xrcd = xrcd;
+  ibv_qp* target = ibv_create_qp_ex(w->context, &qp_init);
+  CHECK(srq && initiator && target);
+  connect_qp(w, initiator, target->qp_num);
+  connect_qp(w, target, initiator->qp_num);
+  char data[64] = {};
+  ibv_mr* mr = ibv_reg_mr(w->pd, data, sizeof data, kAllAccess);
+  CHECK(mr);
+  ibv_sge sge = {reinterpret_cast<std::uintptr_t>(data), 8, mr->lkey};
+  for (int i = 0; i < 4; ++i) {
+    ibv_recv_wr wr = {}, *bad = nullptr;
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    CHECK(!ibv_post_srq_recv(srq, &wr, &bad));
+  }
+  const std::uint32_t srqn = srq_number(srq);
+  Command<prm::ArmXrcSrqIn, prm::ArmXrcSrqOut> arm(Opcode::arm_xrc_srq);
+  arm.in.set<prm::ArmXrcSrqIn::op_mod>(1).set<prm::ArmXrcSrqIn::xrc_srqn>(srqn).set<prm::ArmXrcSrqIn::lwm>(3);
+  CHECK(!mlx5dv_devx_srq_modify(srq, arm.in.data(), arm.in.size(), arm.out.data(), arm.out.size()));
+  pollfd ready = {w->context->async_fd, POLLIN, 0};
+  for (int i = 0; i < 2; ++i) {
+    CHECK(poll(&ready, 1, 0) == 0);
+    ibv_send_wr wr = {}, *bad = nullptr;
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    wr.opcode = IBV_WR_SEND;
+    wr.send_flags = IBV_SEND_SIGNALED;
+    wr.qp_type.xrc.remote_srqn = srqn;
+    CHECK(!ibv_post_send(initiator, &wr, &bad));
+    CHECK(next_wc(sent).status == IBV_WC_SUCCESS && next_wc(received).status == IBV_WC_SUCCESS);
+  }
+  ibv_async_event event;
+  CHECK(poll(&ready, 1, 3000) == 1 && !ibv_get_async_event(w->context, &event));
+  CHECK(event.event_type == IBV_EVENT_SRQ_LIMIT_REACHED && event.element.srq == srq);
+  ibv_ack_async_event(&event);
+  Command<prm::QueryXrcSrqIn, prm::QueryXrcSrqOut> query(Opcode::query_xrc_srq);
+  query.in.set<prm::QueryXrcSrqIn::xrc_srqn>(srqn);
+  CHECK(!mlx5dv_devx_srq_query(srq, query.in.data(), query.in.size(), query.out.data(), query.out.size()));
+  CHECK(query.out.sub<prm::QueryXrcSrqOut::xrc_srq_context_entry>().get<prm::XrcSrqc::wqe_cnt>() == 2);
+  CHECK(!ibv_destroy_qp(initiator) && !ibv_destroy_qp(target) && !ibv_destroy_srq(srq) && !ibv_dereg_mr(mr));
+  CHECK(!ibv_close_xrcd(xrcd) && !ibv_destroy_cq(sent) && !ibv_destroy_cq(received));
 }
 
 void facts(World* w) {
@@ -390,6 +459,7 @@ int main() {
   queue_pairs(&w);
   completion_queues(&w);
   shared_queues(&w);
+  xrc_shared_queues(&w);
   facts(&w);
   lag(&w);
   allocators(&w);
