@@ -32,8 +32,8 @@ Error failure(Call call) {
 
 void errors(const Context& context) {
   CHECK(failure([] { Context none("mlx5_77"); }).error() == ENODEV);
-  // The device refuses: an event queue that does not exist.
-  const Error refused = failure([&] { Object cq(context, Command<prm::CreateCqIn>()); });
+  // The device refuses: no protection domain.
+  const Error refused = failure([&] { Object qp(context, Command<prm::CreateQpIn>()); });
   CHECK(refused.error() == EREMOTEIO && refused.status() != prm::Status::ok && refused.syndrome() != 0);
   CHECK(!refused.reason().empty() && std::string(refused.what()).find(refused.reason()) != std::string::npos);
   CHECK(refused.reason().find(':') != std::string::npos);  // names the field: the device's own words
