@@ -30,6 +30,11 @@ bool copy(void* to, const void* from, std::size_t length) {
   return true;
 }
 
+// Handles are not negative, descriptors are ints: what is neither is no name of anything, rather than that of nothing.
+bool may_name(AttrKind kind, std::int64_t value) {
+  return kind == AttrKind::idr ? value >= 0 : value >= INT32_MIN && value <= INT32_MAX;
+}
+
 // Whether the handler puts something into the attribute itself.
 bool writes_attr(const AttrSpec& spec) {
   return spec.kind == AttrKind::ptr_out || spec.access == AttrAccess::create;
@@ -96,7 +101,8 @@ int Request::check_attr(unsigned index, const AttrSpec& spec) {
   switch (spec.kind) {
     case AttrKind::idr:
     case AttrKind::fd:
-      return attr.attr_data.reserved || attr.len ? EINVAL : 0;
+      if (attr.attr_data.reserved || attr.len) return EINVAL;
+      return spec.access == AttrAccess::create || may_name(spec.kind, attr.data_s64) ? 0 : EINVAL;
     case AttrKind::idrs_in:
       if (attr.attr_data.reserved || attr.len % sizeof(std::uint32_t)) return EINVAL;
       if (elsewhere && !attr.data) return EFAULT;

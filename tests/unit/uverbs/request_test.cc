@@ -63,6 +63,25 @@ TEST(Request, UnknownDuplicateAndMissing) {
   EXPECT_EQ(request.parse(missing.finish(1), kMethod), EINVAL);
 }
 
+TEST(Request, NamesThatNothingHas) {
+  const AttrSpec attrs[] = {object_attr(1, 1, AttrAccess::read, false), fd_attr(2, 1, AttrAccess::read, false),
+                            object_attr(3, 1, AttrAccess::create, false)};
+  const MethodSpec method{1, 2, attrs};
+  const auto parsed = [&](std::uint16_t id, std::int64_t name) {
+    Bundle bundle(1, 2);
+    bundle.in_object(id, 0);
+    ib_uverbs_ioctl_hdr* call = bundle.finish(1);
+    call->attrs[0].data_s64 = name;
+    Request request;
+    return request.parse(call, method);
+  };
+  for (const std::int64_t name : {std::int64_t{-1}, INT64_MIN}) EXPECT_EQ(parsed(1, name), EINVAL);
+  for (const std::int64_t name : {std::int64_t{0}, std::int64_t{1} << 32, INT64_MAX}) EXPECT_EQ(parsed(1, name), 0);
+  for (const std::int64_t name : {std::int64_t{1} << 31, INT64_MIN}) EXPECT_EQ(parsed(2, name), EINVAL);
+  for (const std::int64_t name : {-1, INT32_MIN, INT32_MAX}) EXPECT_EQ(parsed(2, name), 0) << "no file, if need be";
+  EXPECT_EQ(parsed(3, -1), 0) << "the kernel fills it in";
+}
+
 TEST(Request, OutputIsMarked) {
   std::uint64_t result = 0;
   Bundle bundle(1, 2);
