@@ -66,9 +66,11 @@ std::shared_ptr<File> File::open(std::shared_ptr<Node> node) {
   char name[32];
   std::snprintf(name, sizeof name, "uverbs%u", node->index());
   std::shared_ptr<File> file(new File(std::move(node)));
-  file->user_ = memfd_create(name, MFD_CLOEXEC);
+  file->user_ = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (file->user_ < 0) return nullptr;
   if (ftruncate(file->user_, kFileBytes)) return nullptr;
+  // The program has this file, too, and must not take pages away that we look at.
+  fcntl(file->user_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   file->memory_ = fcntl(file->user_, F_DUPFD_CLOEXEC, 0);
   if (file->memory_ < 0) return nullptr;
   file->id_ = file_id(file->user_);
@@ -144,6 +146,7 @@ void File::release() {
     }
   }
   release_devx();  // what QPs of the verbs stood on: queue groups, counters
+  give_back_uars(*this);
   for (const auto& [id, channel] : devx_events_) node_->events().unsubscribe_channel(channel);
   for (const auto& [id, pipe] : async_) node_->events().remove_listener(pipe);
   give_back_transport_domain(*this);
@@ -313,6 +316,11 @@ void File::remove_uar(std::uint64_t offset) {
   uars_.erase(uar);
 }
 
+void File::retire_uar(std::uint64_t offset, std::uint32_t page) {
+  mappings_[offset].retired = true;
+  retired_uars_.push_back({offset, page});
+}
+
 bool File::add_virtio(std::uint64_t* offset) { return add_at_index(kVirtioCommand, {true}, next_virtio_, offset); }
 
 bool File::add_device_memory(void* memory, std::size_t length, std::uint64_t* offset) {
@@ -353,7 +361,7 @@ void* File::mmap(void* addr, std::size_t length, int prot, int flags, std::int64
   } else {
     std::lock_guard guard(lock_);
     const auto it = mappings_.find(static_cast<std::uint64_t>(offset));
-    if (!context_.ready || it == mappings_.end() || length != it->second.length || !(flags & MAP_SHARED))
+    if (!context_.ready || it == mappings_.end() || it->second.retired || length != it->second.length || !(flags & MAP_SHARED))
       error = EINVAL;
     else if (!it->second.writable && (prot & PROT_WRITE))
       error = EPERM;

@@ -31,6 +31,12 @@ struct UserContext {
 
 struct DevxObject;
 
+// The page of a UAR object that is gone while queues still name it.
+struct RetiredUar {
+  std::uint64_t offset;
+  std::uint32_t page;
+};
+
 class File {
  public:
   // Null with errno set.
@@ -106,6 +112,9 @@ class File {
   // free, false if none is.
   bool add_uar(std::uint64_t* offset);
   void remove_uar(std::uint64_t offset);
+  // Its object is gone, but the device does not take the page back: rung as before, mapped by nobody any more.
+  void retire_uar(std::uint64_t offset, std::uint32_t page);
+  std::vector<RetiredUar>& retired_uars() { return retired_uars_; }
   // The same for the page of a VAR object.
   bool add_virtio(std::uint64_t* offset);
   // A new queue of DEVX: nothing but its records tells that the program gave it work.
@@ -128,6 +137,7 @@ class File {
     void* memory = nullptr;  // what is mapped, if that is not a page of the file
     std::uint64_t bar = 0;   // or where in the BAR the operations are that are mapped
     bool clock = false;      // or the device's clock
+    bool retired = false;    // nobody can map it any more
   };
   void release_devx();
   bool add_at_index(std::uint64_t command, const Mapping& mapping, std::uint16_t& next, std::uint64_t* offset);
@@ -147,10 +157,14 @@ class File {
   Descriptors<DevxResultChannel> devx_results_;
   std::unordered_map<std::uint64_t, Mapping> mappings_;      // by offset
   std::unordered_map<std::uint64_t, std::uint64_t*> uars_;   // by offset; null until there are queues to watch
+  std::vector<RetiredUar> retired_uars_;
   std::unordered_map<std::uint32_t, std::uint64_t> umems_;
   std::uint16_t next_uar_ = 0, next_memory_ = 0, next_virtio_ = 0;
   WatchList watched_;
   std::atomic<bool> watching_{false}, new_watch_{false}, dead_{false};
 };
+
+// Gives back what nothing names any more of the retired UAR pages; how many those were (uar.cc).
+unsigned give_back_uars(File& file);
 
 }  // namespace verbena::kernel

@@ -23,9 +23,12 @@ int dealloc(File& file, std::uint32_t page) {
 
 struct Uar : Object {
   Uar() : Object(MLX5_IB_OBJECT_UAR) {}
+  // Never refused: the driver gives the page back when it can, and what queues still ring stays theirs until they are gone.
   int destroy(File& file) override {
-    if (int error = dealloc(file, page_id)) return error;
-    file.remove_uar(offset);
+    if (dealloc(file, page_id))
+      file.retire_uar(offset, page_id);
+    else
+      file.remove_uar(offset);
     return 0;
   }
   std::uint32_t page_id = 0;
@@ -67,6 +70,14 @@ constexpr Method kMethods[] = {
 };
 
 }  // namespace
+
+unsigned give_back_uars(File& file) {
+  return static_cast<unsigned>(std::erase_if(file.retired_uars(), [&](const RetiredUar& uar) {
+    if (dealloc(file, uar.page)) return false;
+    file.remove_uar(uar.offset);
+    return true;
+  }));
+}
 
 std::span<const Method> uar_methods() { return kMethods; }
 

@@ -25,6 +25,7 @@ class FileCalls : public testing::Test {
     driver.total_num_bfregs = 16;
     driver.num_low_latency_bfregs = 4;
     driver.max_cqe_version = 1;
+    driver.flags = context_flags_;
     driver.lib_caps = MLX5_LIB_CAP_4K_UAR | MLX5_LIB_CAP_DYN_UAR;
     Bundle get(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_GET_CONTEXT);
     std::uint32_t vectors = 0;
@@ -58,6 +59,7 @@ class FileCalls : public testing::Test {
     return resp.pd_handle;
   }
 
+  std::uint32_t context_flags_ = 0;  // MLX5_IB_ALLOC_UCTX_*; before open()
   std::shared_ptr<File> file_;
   mlx5_ib_alloc_ucontext_resp context_{};
 };
