@@ -61,7 +61,9 @@ bool source_of(prm::Opcode kind, EventSource* source) {
       *source = EventSource::cq;
       return true;
     case prm::Opcode::create_qp:
-      *source = EventSource::qp;
+    case prm::Opcode::create_rq:
+    case prm::Opcode::create_sq:
+      *source = EventSource::qp;  // one number space
       return true;
     case prm::Opcode::create_srq:
     case prm::Opcode::create_rmp:

@@ -179,6 +179,7 @@ int native_modify(File& file, Request& request) {
   DevxCommand command(in, request.out_length(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_OUT), uid);
   require_umem(command.in());
   const int error = command.run(file.device());
+  file.queue_modified(*object);
   request.write(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_OUT, command.out().data(), command.out().size());
   return error;
 }

@@ -119,6 +119,8 @@ class File {
   bool add_virtio(std::uint64_t* offset);
   // A new queue of DEVX: nothing but its records tells that the program gave it work.
   void watch_devx(DevxObject& object);
+  // A queue was told to change its state: its record is looked at anew, if it is watched.
+  void queue_modified(const Object& object) { watched_.look_again(object); }
   // Where UMEMs lie, by number.
   std::unordered_map<std::uint32_t, std::uint64_t>& umems() { return umems_; }
   // Makes device memory mappable.

@@ -258,6 +258,7 @@ int modify_qp(File& file, ib_uverbs_modify_qp cmd, const Udata& driver, std::uin
     error = run_edge(file, *qp, *edge, cmd);
   }
   if (error) return error;
+  file.queue_modified(*qp);
   remember(*qp, next, cmd);
   if (qp->target) hand_on(*qp, *qp->target);
   if (driver.out_length >= sizeof(std::uint32_t)) {

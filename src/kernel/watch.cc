@@ -74,11 +74,16 @@ void WatchList::remove(Object& object) {
   if (!is_send_queue(object)) cqs_.erase(number_of(object));
 }
 
+void WatchList::look_again(const Object& object) {
+  if (object.watched != Object::kNotWatched && is_send_queue(object)) entries_[object.watched].again = true;
+}
+
 bool WatchList::look(std::vector<Ring>* rings) {
   const std::size_t end = std::min(entries_.size(), next_ + kLook);
   for (; next_ < end; ++next_) {
     Entry& entry = entries_[next_];
-    const bool send = is_send_queue(*entry.object), changed = record_changed(*entry.object);
+    const bool send = is_send_queue(*entry.object), again = std::exchange(entry.again, false);
+    const bool changed = record_changed(*entry.object) || again;
     if (changed) rings->push_back({send, number_of(*entry.object)});
     const bool before = std::exchange(entry.armed_before, changed);
     entry.just_armed = !send && (changed || before);

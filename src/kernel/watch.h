@@ -24,6 +24,9 @@ class WatchList {
   void add(Object& object);
   // Nothing if it is not.
   void remove(Object& object);
+  // The next look takes its record for changed, whatever it says: a queue that begins anew counts from zero again, and may
+  // come to where it was before anybody looked. Nothing if it is not in the list, or sends nothing.
+  void look_again(const Object& object);
   bool empty() const { return entries_.empty(); }
   // Looks at the next records and appends what they ask for. Returns whether it came to the end of the list.
   bool look(std::vector<Ring>* rings);
@@ -34,6 +37,7 @@ class WatchList {
   struct Entry {
     Object* object;
     bool armed_before = false;  // the look before found its record changed
+    bool again = false;
     bool just_armed = false;    // CQ: that look or this one did, and its register has not been seen since
   };
   std::vector<Entry> entries_;  // an object knows its place (Object::watched)

@@ -70,6 +70,25 @@ void traffic(World* w, std::uint32_t uar_type) {
 }
 
 // Queues without doorbell records for what they send: the stores to the UAR page say it all.
+// A queue pair that begins anew and comes to the same count of its record: nobody need have seen the zero between.
+void traffic_after_reset(World* w) {
+  Queues a(w), b(w);
+  for (unsigned round = 0; round < 10; ++round) {
+    for (Queues* q : {&a, &b}) {
+      Command<prm::Qp2rstIn, prm::Qp2rstOut> reset(prm::Opcode::qp_2rst);
+      reset.in.set<prm::Qp2rstIn::qpn>(q->qpn);
+      CHECK(!reset.modify(q->qp));
+      q->sq_pi = q->rq_pi = 0;
+      std::memset(q->memory + Queues::kQpDbr, 0, 8);
+    }
+    a.connect(b.qpn);
+    b.connect(a.qpn);
+    a.post(prm::WqeOpcode::rdma_write, 64, reinterpret_cast<std::uintptr_t>(b.data()), b.mr->rkey, false);
+    const auto done = a.next_cqe();
+    CHECK(done.get<prm::Cqe64::opcode>() == prm::CqeOpcode::req && done.get<prm::Cqe64::wqe_counter>() == 0);
+  }
+}
+
 void traffic_without_records(World* w) {
   Queues a(w, Queues::NoRecord{}), b(w, Queues::NoRecord{});
   traffic(a, b, false);
@@ -333,6 +352,7 @@ int main() {
   traffic(&w, MLX5DV_UAR_ALLOC_TYPE_BF);
   traffic(&w, MLX5DV_UAR_ALLOC_TYPE_NC);
   traffic(&w, 1u << 31);  // MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED, which Debian 12's header does not have
+  traffic_after_reset(&w);
   traffic_without_records(&w);
   events(&w);
   cq_overrun(&w);

@@ -58,6 +58,25 @@ TEST_F(WatchTest, EveryRecordIsSeenWhateverWasRemoved) {
   EXPECT_TRUE(list_.look(&rings));
 }
 
+TEST_F(WatchTest, AQueueThatBeginsAnewIsLookedAtAnew) {
+  for (unsigned i : {3u, 4u}) records_[i][1] = 7;
+  EXPECT_EQ(look_at_all().size(), 2u);
+  // Back to 0 and up to 7 again, unseen.
+  list_.look_again(*qps_[3]);
+  const auto rings = look_at_all();
+  ASSERT_EQ(rings.size(), 1u);
+  EXPECT_EQ(rings[0].number, 3u);
+  EXPECT_TRUE(look_at_all().empty());
+  list_.remove(*qps_[3]);
+  list_.look_again(*qps_[3]);
+  EXPECT_TRUE(look_at_all().empty());
+  Cq cq;
+  list_.add(cq);
+  list_.look_again(cq);
+  EXPECT_TRUE(look_at_all().empty()) << "it would be armed";
+  list_.remove(cq);
+}
+
 TEST_F(WatchTest, ARegisterIsNewsOnlyWithoutItsRecord) {
   Cq cq;
   cq.cqn = 5;
