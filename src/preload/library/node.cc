@@ -1,6 +1,7 @@
 // Interposers of what works on an open uverbs node.
 #include <errno.h>
 #include <linux/sockios.h>
+#include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <stdarg.h>
 #include <string.h>
@@ -54,7 +55,7 @@ EXPORT int ioctl(int fd, unsigned long request, ...) {
 // operations and offsets where there is nothing are not.
 template <Symbol symbol>
 static void* do_mmap(void* addr, size_t length, int prot, int flags, int fd, off_t offset) {
-  if (fd >= 0 && (flags & MAP_TYPE) != MAP_PRIVATE) [[unlikely]]
+  if (fd >= 0 && ((flags & MAP_TYPE) != MAP_PRIVATE || maybe_node(fd))) [[unlikely]]
     if (const State* now = state(); now && node_of(*now, fd) >= 0) {
       const Undisturbed guard;
       return now->backend->mmap(addr, length, prot, flags, fd, offset);
@@ -92,7 +93,7 @@ EXPORT int mlockall(int flags) {
 EXPORT ssize_t write(int fd, const void* data, size_t length) {
   if (maybe_node(fd)) [[unlikely]]
     if (const State* now = state(); now && node_of(*now, fd) >= 0) {
-      errno = EOPNOTSUPP;
+      errno = length < sizeof(ib_uverbs_cmd_hdr) ? EINVAL : EOPNOTSUPP;
       return -1;
     }
   if (NetlinkSocket::any()) [[unlikely]]

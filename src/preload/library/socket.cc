@@ -203,6 +203,12 @@ EXPORT ssize_t recv(int fd, void* data, size_t room, int flags) {
 }
 
 EXPORT ssize_t read(int fd, void* data, size_t room) {
+  // A node has nothing to read.
+  if (maybe_node(fd)) [[unlikely]]
+    if (const State* now = state(); now && node_of(*now, fd) >= 0) {
+      errno = EINVAL;
+      return -1;
+    }
   return receive(fd, [&] {
     return revealed(next<"read", ssize_t(int, void*, size_t)>()(fd, data, room), data, room);
   });

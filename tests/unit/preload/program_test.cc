@@ -74,9 +74,11 @@ TEST_F(ProgramTest, RequestsReachTheBackend) {
                 "fd=os.open(\"/dev/infiniband/uverbs0\", os.O_RDWR)\n"
                 "try: fcntl.ioctl(fd, 0xc0181b01, struct.pack(\"=HHHHQII\", 24, 0, 77, 0, 0, 0, 0))\n"
                 "except OSError as e: print(e.errno)\n"
-                "try: os.write(fd, b\"legacy\")\n"
-                "except OSError as e: print(e.errno)\n'"),
-            "28\n95\n");
+                "for what in (lambda: os.write(fd, b\"legacy\"), lambda: os.write(fd, b\"legacy command\"),\n"
+                "             lambda: os.read(fd, 8)):\n"
+                "  try: what()\n"
+                "  except OSError as e: print(e.errno)\n'"),
+            "28\n22\n95\n22\n");
 }
 
 TEST_F(ProgramTest, NetlinkIsRefusedSoThatSysfsIsRead) {
