@@ -243,7 +243,7 @@ void pools(World* w, Memory& m) {
     CHECK(cq.next().get<prm::Cqe64::opcode>() == prm::CqeOpcode::req);
     CHECK(other.next().get<prm::Cqe64::wqe_counter>() == i);
   }
-  channel.expect(prm::EventType::srq_rq_limit, 21, pool.object.number);
+  channel.expect(prm::EventType::srq_rq_limit, 21, pool.object.number, prm::QpEventObject::rq);
   CHECK(!quiet.readable(0));
   Command<prm::QueryRmpIn, prm::QueryRmpOut> query(Opcode::query_rmp);
   query.in.set<prm::QueryRmpIn::rmpn>(pool.object.number);

@@ -103,11 +103,13 @@ struct Channel {
     return event;
   }
   // The next event is of this type and names that queue.
-  void expect(prm::EventType type, std::uint64_t cookie, std::uint32_t number) const {
+  void expect(prm::EventType type, std::uint64_t cookie, std::uint32_t number,
+              prm::QpEventObject object = prm::QpEventObject::qp) const {
     const Event event = take();
     const prm::ConstView<prm::Eqe> eqe(event.eqe);
     CHECK(event.cookie == cookie && eqe.get<prm::Eqe::event_type>() == type);
-    CHECK(eqe.sub<prm::Eqe::event_data>().sub<prm::EventAuto::qp_events>().get<prm::QpEvents::qpn_rqn_sqn>() == number);
+    const auto queue = eqe.sub<prm::Eqe::event_data>().sub<prm::EventAuto::qp_events>();
+    CHECK(queue.get<prm::QpEvents::qpn_rqn_sqn>() == number && queue.get<prm::QpEvents::type>() == object);
     CHECK(!readable(0));
   }
 };

@@ -243,6 +243,7 @@ Outcome resize(State& state, const Call<prm::ModifyCqIn, prm::ModifyCqOut>& call
                                         call.in.get<In::cq_umem_offset>(), call.tail()),
                               1ull << (log_size + stride), call.uid);
   if (!backing) return refuse(backing.error());
+  backing->dbr = named.record->backing.dbr;
   backing->dbr_umem = named.record->backing.dbr_umem;
   const Outcome moved = move_to_ring(state, named, {backing->va, log_size, stride}, size);
   state.engine.close_session(*named.context);  // whatever became of it: tells of what was closed with it

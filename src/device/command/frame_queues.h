@@ -21,6 +21,12 @@ QueueState state_of(const QpContext& queue) {
   }
 }
 
+// Whether a queue in state `from` can be told to be in state `to`: in any that there is, but ERR becomes RDY by way of RST.
+template <class QueueState>
+bool may_become(QueueState from, QueueState to) {
+  return to == QueueState::rst || to == QueueState::err || (to == QueueState::rdy && from != QueueState::err);
+}
+
 template <class QueueState>
 QpState live_state(QueueState state) {
   return state == QueueState::rst ? QpState::rst : state == QueueState::rdy ? QpState::rts : QpState::err;

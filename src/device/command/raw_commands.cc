@@ -24,6 +24,7 @@ using prm::Wq;
 
 Outcome create_tis(State& state, const Call<prm::CreateTisIn, prm::CreateTisOut>& call) {
   const auto tisc = call.in.sub<prm::CreateTisIn::ctx>();
+  if (tisc.get<Tisc::tls_en>()) return refuse(Syndrome::tis_tls);
   TransportDomain* domain = state.transport_domains.find(tisc.get<Tisc::transport_domain>());
   if (!domain || !may_use(*domain, call.uid)) return refuse(Syndrome::tis_domain);
   if (!state.profile.has_lag_port(tisc.get<Tisc::lag_tx_port_affinity>())) return refuse(Syndrome::tis_lag_port);
@@ -113,7 +114,8 @@ Outcome check_rates(State& state, const prm::ConstView<Sqc>& sqc, std::uint16_t 
 Outcome check_context(const State& state, const prm::ConstView<Sqc>& sqc) {
   const auto wq = sqc.sub<Sqc::wq>();
   if (sqc.get<Sqc::state>() != SqState::rst) return refuse(Syndrome::sq_initial_state);
-  if (sqc.get<Sqc::hairpin>()) return refuse(Syndrome::sq_hairpin);
+  if (sqc.get<Sqc::hairpin>() || sqc.get<Sqc::rlky>() || sqc.get<Sqc::cd_master>() || wq.get<Wq::wq_signature>())
+    return refuse(Syndrome::sq_offload);
   if (sqc.get<Sqc::ts_format>() > prm::TimestampFormat::standard) return refuse(Syndrome::sq_ts_format);
   if (wq.get<Wq::wq_type>() != prm::WqType::cyclic || wq.get<Wq::log_wq_stride>() != prm::kLogSendWqeBasicBlock)
     return refuse(Syndrome::sq_wq_type);
@@ -151,6 +153,7 @@ Outcome create_sq(State& state, const Call<prm::CreateSqIn, prm::CreateSqOut>& c
   sq->uid = call.uid;
   sq->send_cq = sq->recv_cq = sqc.get<Sqc::cqn>();
   sq->srq = ~0u;
+  sq->quiet_flush = !sqc.get<Sqc::flush_in_error_en>();
   sq->user_index = sqc.get<Sqc::user_index>();
   sq->port = sq->path.port = 1;
   sq->path.lag_tx_port_affinity = static_cast<std::uint8_t>(parts.tis->context.get<Tisc::lag_tx_port_affinity>());
@@ -182,7 +185,7 @@ Outcome modify_sq(State& state, const Call<prm::ModifySqIn, prm::ModifySqOut>& c
   const auto sqc = call.in.sub<In::ctx>();
   const SqState current = state_of<SqState>(*sq), next = sqc.get<Sqc::state>();
   if (call.in.get<In::sq_state>() != current) return refuse(Syndrome::sq_current_state);
-  if (next == SqState::rdy && current == SqState::err) return refuse(Syndrome::sq_new_state);
+  if (!may_become(current, next)) return refuse(Syndrome::sq_new_state);
   const std::uint64_t mask = call.in.get<In::modify_bitmask>();
   if (mask & ~(prm::SqModify::packet_pacing_rate_limit_index | prm::SqModify::qos_queue_group_id))
     return refuse(Syndrome::sq_bitmask);

@@ -61,6 +61,7 @@ Outcome check_context(const State& state, const prm::ConstView<Rqc>& rqc) {
     return refuse(Syndrome::rq_offload);
   if (rqc.get<Rqc::ts_format>() > prm::TimestampFormat::standard) return refuse(Syndrome::rq_ts_format);
   if (is_pool(rqc)) return {};
+  if (rqc.get<Rqc::mem_rq_type>() != prm::MemRqType::inline_) return refuse(Syndrome::rq_mem_type);
   const auto wq = rqc.sub<Rqc::wq>();
   if (wq.get<Wq::wq_type>() != prm::WqType::cyclic || wq.get<Wq::wq_signature>()) return refuse(Syndrome::rq_wq_type);
   const auto& limits = state.profile.limits;
@@ -93,6 +94,7 @@ Outcome create_rq(State& state, const Call<prm::CreateRqIn, prm::CreateRqOut>& c
   rq->rq_type = is_pool(rqc) ? kRqTypeSrq : kRqTypeRegular;
   rq->srq = is_pool(rqc) ? state.nic.index_of(*state.nic.own_srq(rqc.get<Rqc::rmpn>())) : ~0u;
   rq->send_cq = rq->recv_cq = rqc.get<Rqc::cqn>();
+  rq->quiet_flush = !rqc.get<Rqc::flush_in_error_en>();
   rq->user_index = rqc.get<Rqc::user_index>();
   rq->port = 1;
   if (!is_pool(rqc)) rq->rq = {backing->va, wq.get<Wq::log_wq_sz>(), wq.get<Wq::log_wq_stride>()};
@@ -121,7 +123,7 @@ Outcome modify_rq(State& state, const Call<prm::ModifyRqIn, prm::ModifyRqOut>& c
   const auto rqc = call.in.sub<In::ctx>();
   const RqState current = state_of<RqState>(*rq), next = rqc.get<Rqc::state>();
   if (call.in.get<In::rq_state>() != current) return refuse(Syndrome::rq_current_state);
-  if (next == RqState::rdy && current == RqState::err) return refuse(Syndrome::rq_new_state);
+  if (!may_become(current, next)) return refuse(Syndrome::rq_new_state);
   const std::uint64_t mask = call.in.get<In::modify_bitmask>();
   if (mask & ~(prm::RqModify::vsd | prm::RqModify::counter_set_id)) return refuse(Syndrome::rq_bitmask);
   const auto stored = record->context.view();
@@ -248,7 +250,8 @@ Outcome check_hash(const prm::ConstView<Tirc>& tirc) {
   using Select = prm::RxHashFieldSelect;
   if (tirc.sub<Tirc::rx_hash_field_selector_inner>().get<Select::selected_fields>()) return refuse(Syndrome::tir_hash);
   if (tirc.get<Tirc::disp_type>() == prm::TirDispType::direct) return {};
-  const bool hashes = tirc.get<Tirc::rx_hash_fn>() != prm::RxHashFn::none;
+  const auto function = tirc.get<Tirc::rx_hash_fn>();
+  const bool hashes = function == prm::RxHashFn::inverted_xor8 || function == prm::RxHashFn::toeplitz;
   const std::uint32_t fields = tirc.sub<Tirc::rx_hash_field_selector_outer>().get<Select::selected_fields>();
   return hashes && !(fields & ~kHashFields) ? Outcome{} : refuse(Syndrome::tir_hash);
 }
@@ -294,6 +297,7 @@ Outcome create_tir(State& state, const Call<prm::CreateTirIn, prm::CreateTirOut>
   const auto tirc = call.in.sub<prm::CreateTirIn::ctx>();
   if (tirc.get<Tirc::tls_en>() || tirc.get<Tirc::tunneled_offload_en>() || tirc.get<Tirc::packet_merge_mask>())
     return refuse(Syndrome::tir_offload);
+  if (tirc.get<Tirc::disp_type>() > prm::TirDispType::indirect) return refuse(Syndrome::tir_disp_type);
   if (auto ok = check_hash(tirc); !ok) return ok;
   const Under parts = under(state, tirc);
   // Domain 0 is no domain: such a TIR sees none of its frames as its own.

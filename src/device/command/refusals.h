@@ -270,7 +270,7 @@
   X(0x170005, exceed_lim,     sq_none_left,          "all send queues and queue pairs are in use (log_max_sq)") \
   X(0x170006, bad_resource,   sq_missing,            "sqn: no such send queue, or it belongs to another uid") \
   X(0x170007, bad_param,      sq_initial_state,      "sqc.state: a new send queue is in state RST") \
-  X(0x170008, bad_param,      sq_hairpin,            "sqc.hairpin: hairpin queues are not supported (hairpin capability)") \
+  X(0x170008, bad_param,      sq_offload,            "sqc.hairpin/rlky/cd_master/wq.wq_signature: not supported (hairpin, cd, wq_signature capabilities; the reserved key is the driver's)") \
   X(0x170009, bad_param,      sq_ts_format,          "sqc.ts_format: real-time timestamps are not supported (sq_ts_format capability)") \
   X(0x17000a, bad_param,      sq_wq_type,            "sqc.wq.wq_type/log_wq_stride: a send queue is cyclic (1), of blocks of 64 bytes (6)") \
   X(0x17000b, exceed_lim,     sq_size,               "sqc.wq.log_wq_sz: above log_max_qp_sz") \
@@ -281,9 +281,10 @@
   X(0x170010, bad_resource,   sq_rate,               "sqc.packet_pacing_rate_limit_index: no such entry, or it is for another uid") \
   X(0x170011, bad_resource,   sq_leaf,               "sqc.qos_queue_group_id: no such queue group, or it belongs to another uid") \
   X(0x170012, bad_res_state,  sq_current_state,      "sq_state: not the state that the send queue is in") \
-  X(0x170013, bad_param,      sq_new_state,          "sqc.state: ERR becomes RDY by way of RST") \
+  X(0x170013, bad_param,      sq_new_state,          "sqc.state: RST (0), RDY (1) or ERR (3); ERR becomes RDY by way of RST") \
   X(0x170014, bad_param,      sq_bitmask,            "modify_bitmask: packet_pacing_rate_limit_index (1) and qos_queue_group_id (4) can be modified") \
   X(0x170015, bad_param,      tis_lag_port,          "tisc.lag_tx_port_affinity: no such port in the bond") \
+  X(0x170016, bad_param,      tis_tls,               "tisc.tls_en: not supported (tls_tx capability)") \
   /* receive queues of frames */ \
   X(0x180001, exceed_lim,     rq_none_left,          "all receive queues and queue pairs are in use (log_max_rq)") \
   X(0x180002, bad_resource,   rq_missing,            "rqn: no such receive queue, or it belongs to another uid") \
@@ -298,8 +299,9 @@
   X(0x18000b, bad_resource,   rq_rmp,                "rqc.rmpn: no such receive memory pool, or it belongs to another uid") \
   X(0x18000c, bad_resource,   rq_counter,            "rqc.counter_set_id: no such counter set, or it belongs to another uid") \
   X(0x18000d, bad_res_state,  rq_current_state,      "rq_state: not the state that the receive queue is in") \
-  X(0x18000e, bad_param,      rq_new_state,          "rqc.state: ERR becomes RDY by way of RST") \
+  X(0x18000e, bad_param,      rq_new_state,          "rqc.state: RST (0), RDY (1) or ERR (3); ERR becomes RDY by way of RST") \
   X(0x18000f, bad_param,      rq_bitmask,            "modify_bitmask: vsd (2) and counter_set_id (8) can be modified") \
+  X(0x180010, bad_param,      rq_mem_type,           "rqc.mem_rq_type: a queue of its own (0) or a receive memory pool (1)") \
   X(0x180020, exceed_lim,     rqt_none_left,         "all tables of receive queues are in use (log_max_rqt)") \
   X(0x180021, bad_resource,   rqt_missing,           "rqtn: no such table of receive queues, or it belongs to another uid") \
   X(0x180022, bad_res_state,  rqt_busy,              "rqtn: TIRs still spread over it") \
@@ -317,6 +319,7 @@
   X(0x180046, bad_param,      tir_offload,           "tirc.tls_en/tunneled_offload_en/packet_merge_mask: not supported (tls_rx, tunnel_stateless, lro_cap)") \
   X(0x180047, bad_param,      tir_hash,              "tirc.rx_hash_*: an indirect TIR hashes by XOR8 (1) or Toeplitz (2), over outer addresses and ports") \
   X(0x180048, bad_param,      tir_bitmask,           "bitmask.packet_merge: not supported (lro_cap capability)") \
+  X(0x180049, bad_param,      tir_disp_type,         "tirc.disp_type: direct (0) or indirect (1)") \
   /* flow tables */ \
   X(0x190001, bad_param,      flow_vport,            "other_vport/vport_number: this device has one vport") \
   X(0x190002, bad_param,      flow_table_type,       "table_type: NIC receive (0), RDMA receive (7) or RDMA transmit (8)") \

@@ -5,11 +5,11 @@
 
 #include "device/command/queues.h"
 #include "device/command/state.h"
+#include "device/shared/srq_type.h"
 
 namespace verbena::device::command {
 
-inline constexpr std::uint8_t kSrqTypeSrq = 0, kSrqTypeXrc = 1, kSrqTypeRmp = 2, kSrqTypeXrq = 3;  // SrqContext.type
-inline constexpr std::uint8_t kSrqGood = 1, kSrqError = 0;                                         // SrqContext.state
+inline constexpr std::uint8_t kSrqGood = 1, kSrqError = 0;  // SrqContext.state
 
 // What the commands that create one say, once their contexts are read.
 struct SrqShape {

@@ -182,7 +182,7 @@ struct alignas(64) QpContext {
   std::uint8_t rx_opcode;        // opcode class of a message in progress (0: none)
   std::uint8_t nak_sent;         // a sequence NAK is outstanding: drop until the expected PSN comes
   std::uint8_t rres_next;        // next slot of the replay ring
-  std::uint8_t pad1;
+  std::uint8_t quiet_flush;      // SQ, RQ of frames: what an error leaves posted is not told of (flush_in_error_en is 0)
   std::uint32_t rx_srqn;         // XRC: the receive queue of the message in progress
   std::uint32_t rx_srq_wqe;      // receive WQE in use: index (SRQ) or rq_head (RQ)
   std::uint64_t rx_offset;       // bytes of the message in progress placed so far

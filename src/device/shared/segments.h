@@ -16,7 +16,7 @@
 namespace verbena::device {
 
 inline constexpr std::uint32_t kSharedMagic = 0x56524241;  // "VRBA"
-inline constexpr std::uint32_t kSharedAbi = 9;
+inline constexpr std::uint32_t kSharedAbi = 10;
 
 inline constexpr unsigned kMaxSlots = 1024;         // processes attached to one NIC at once
 inline constexpr unsigned kLogBlock = 6;            // QPNs and mkey indices are handed out in blocks of 64

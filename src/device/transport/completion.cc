@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "device/memory/transfer.h"
+#include "device/shared/srq_type.h"
 #include "device/transport/clock.h"
 #include "prm/doorbell.h"
 #include "support/thread_sanitizer.h"
@@ -219,7 +220,16 @@ void Completer::write_eqe(EqContext& eq, std::byte (&eqe)[64]) {
   deferred_.wake(owner_);
 }
 
-void Completer::event(prm::EventType type, std::uint8_t sub_type, std::uint32_t number) {
+void Completer::event(prm::EventType type, const QpContext& queue) {
+  using Object = prm::QpEventObject;
+  event(type, 0, queue.qpn, queue.type == QpType::raw ? Object::sq : queue.type == QpType::raw_rq ? Object::rq : Object::qp);
+}
+
+void Completer::event(prm::EventType type, const SrqContext& srq) {
+  event(type, 0, srq.srqn, srq.type == kSrqTypeRmp ? prm::QpEventObject::rq : prm::QpEventObject::qp);
+}
+
+void Completer::event(prm::EventType type, std::uint8_t sub_type, std::uint32_t number, prm::QpEventObject object) {
   alignas(8) std::byte eqe[64]{};
   const prm::View<prm::Eqe> v(eqe);
   v.set<prm::Eqe::event_type>(type).set<prm::Eqe::event_sub_type>(sub_type);
@@ -230,7 +240,7 @@ void Completer::event(prm::EventType type, std::uint8_t sub_type, std::uint32_t 
   } else if (type == prm::EventType::port_change) {
     data.sub<prm::EventAuto::port_state_change_event>().set<prm::PortStateChangeEvent::port_num>(number);
   } else {
-    data.sub<prm::EventAuto::qp_events>().set<prm::QpEvents::qpn_rqn_sqn>(number);
+    data.sub<prm::EventAuto::qp_events>().set<prm::QpEvents::qpn_rqn_sqn>(number).set<prm::QpEvents::type>(object);
   }
   const auto bit = static_cast<unsigned>(type);
   for (EqContext& eq : owner_.slice->eqs)

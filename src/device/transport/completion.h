@@ -67,7 +67,10 @@ class Completer {
   // 0: no need to.
   std::uint64_t serve(CqContext& cq);
   // An event about a QP, CQ or SRQ (the type says which), or a port (number: the port).
-  void event(prm::EventType type, std::uint8_t sub_type, std::uint32_t number);
+  void event(prm::EventType type, std::uint8_t sub_type, std::uint32_t number,
+             prm::QpEventObject object = prm::QpEventObject::qp);
+  void event(prm::EventType type, const QpContext& queue);
+  void event(prm::EventType type, const SrqContext& srq);
   std::uint8_t cqe_log(std::uint32_t cq_index) const;
 
  private:

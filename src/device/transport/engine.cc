@@ -118,7 +118,7 @@ void Engine::check_srq_limit(SrqContext& srq) {
     const std::uint32_t limit = srq.limit.load();
     if (limit != 0 && posted(nic.self(), srq.ring, srq.dbrec_va, srq.consumed) < limit) {
       srq.limit.store(0);
-      completer.event(prm::EventType::srq_rq_limit, 0, srq.srqn);
+      completer.event(prm::EventType::srq_rq_limit, srq);
     }
   });
 }
@@ -198,7 +198,7 @@ void Engine::set_state(QpContext& qp, QpState state, const std::function<void(Qp
       if ((qp.req_flags & kReqStarted) != 0)
         qp.req_flags |= kReqDrainEvent;
       else
-        Completer(nic.self(), impl_->me(), deferred).event(prm::EventType::sq_drained, 0, qp.qpn);
+        Completer(nic.self(), impl_->me(), deferred).event(prm::EventType::sq_drained, qp);
     }
   }
   if (state == QpState::err) impl_->list_failed(qp);
@@ -239,7 +239,7 @@ void Engine::Impl::flush_sq(QpContext& qp, Deferred& deferred) {
   qp.deadline_ns = 0;
   qp.wqe_offset = 0;
   qp.req_flags = 0;
-  if (qp.sq.log_entries > 15 || qp.type == QpType::raw_rq) return;
+  if (qp.sq.log_entries > 15 || qp.type == QpType::raw_rq || qp.quiet_flush) return;
   while (const std::uint32_t available = posted_sends(self, qp)) {
     SendWqe wqe;
     if (wqe.fetch(qp, self, qp.sq_head, available) == SendWqe::Fetch::unreadable) break;

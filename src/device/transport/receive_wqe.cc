@@ -97,7 +97,7 @@ bool ReceiveQueue::take_from_srq() {
   const std::uint32_t limit = srq.limit.load(std::memory_order_relaxed);
   if (limit != 0 && left - 1 < limit) {
     srq.limit.store(0, std::memory_order_relaxed);
-    complete_.event(prm::EventType::srq_rq_limit, 0, srq.srqn);
+    complete_.event(prm::EventType::srq_rq_limit, srq);
   }
   return true;
 }

@@ -299,11 +299,11 @@ void Requester::finish(std::uint64_t bytes, const std::byte* inline_data) {
     v.set<prm::Cqe64::wqe_counter>(wqe_.index);
     v.set<prm::Cqe64::opcode>(prm::CqeOpcode::req).set<prm::Cqe64::format>(format);
     if (!complete_.post(qp_.send_cq, cqe, wqe_.event)) [[unlikely]] {
-      complete_.event(prm::EventType::wq_catas_error, 0, qp_.qpn);
+      complete_.event(prm::EventType::wq_catas_error, qp_);
       engine_.fail(qp_, deferred_);
     }
   }
-  if (drain) complete_.event(prm::EventType::sq_drained, 0, qp_.qpn);
+  if (drain) complete_.event(prm::EventType::sq_drained, qp_);
 }
 
 // ---- answers ----

@@ -125,7 +125,7 @@ Answer Responder::receive(const fabric::Packet& packet, const Payload& payload, 
   if ((qp_.rx_flags & kRxCommEst) == 0) [[unlikely]] {
     qp_.rx_flags |= kRxCommEst;
     if (static_cast<QpState>(qp_.state.load()) == QpState::rtr)
-      complete_.event(prm::EventType::comm_est, 0, qp_.qpn);
+      complete_.event(prm::EventType::comm_est, qp_);
   }
   if (qp_.type == QpType::ud) {
     const Answer answer = receive_datagram(packet, payload);
@@ -339,7 +339,7 @@ bool Responder::post_receive(CqeBuffer& cqe, bool solicited) {
 }
 
 void Responder::lost_completion() {
-  complete_.event(prm::EventType::wq_catas_error, 0, qp_.qpn);
+  complete_.event(prm::EventType::wq_catas_error, qp_);
   to_error();
 }
 
@@ -540,8 +540,8 @@ Answer Responder::fatal(Reply& reply, NakCode code, bool completed) {
     return Answer::none;
   }
   to_error();
-  if (code == NakCode::remote_access_error) complete_.event(prm::EventType::wq_access_error, 0, qp_.qpn);
-  if (code == NakCode::invalid_request && !completed) complete_.event(prm::EventType::wq_inval_req_error, 0, qp_.qpn);
+  if (code == NakCode::remote_access_error) complete_.event(prm::EventType::wq_access_error, qp_);
+  if (code == NakCode::invalid_request && !completed) complete_.event(prm::EventType::wq_inval_req_error, qp_);
   return rc ? nak(reply, code) : Answer::none;
 }
 
@@ -575,11 +575,11 @@ void Responder::flush() {
     const bool receives = qp_.type != QpType::xrc || qp_.sq.va == 0;  // XRC: what sends does not receive
     if (receives && (qp_.rx_flags & kRxLastWqe) == 0) {
       qp_.rx_flags |= kRxLastWqe;
-      complete_.event(prm::EventType::srq_last_wqe, 0, qp_.qpn);
+      complete_.event(prm::EventType::srq_last_wqe, qp_);
     }
     return;
   }
-  if (qp_.rq_type == kRqTypeNone) return;
+  if (qp_.rq_type == kRqTypeNone || qp_.quiet_flush) return;
   if ((qp_.rx_flags & kRxHasWqe) != 0) qp_.rq_tail_seen = qp_.rq_tail_seen == qp_.rq_head ? qp_.rq_head + 1 : qp_.rq_tail_seen;
   qp_.rx_flags &= ~kRxHasWqe;
   posted(owner_, qp_.rq, qp_.dbrec_va, qp_.rq_head, &qp_.rq_tail_seen);

@@ -125,6 +125,10 @@ TEST_F(RawTest, TransportInterfaces) {
   lost.in.sub<prm::CreateTisIn::ctx>().set<Tisc::transport_domain>(4711);
   lost.run(*device_);
   EXPECT_EQ(lost.syndrome(), Syndrome::tis_domain);
+  auto tls = tis_request();
+  tls.in.sub<prm::CreateTisIn::ctx>().set<Tisc::tls_en>(1);
+  tls.run(*device_);
+  EXPECT_EQ(tls.syndrome(), Syndrome::tis_tls);
   for (int i = 0; i < 1023; ++i) tis_request().run(*device_);
   auto full = tis_request();
   full.run(*device_);
@@ -141,7 +145,10 @@ TEST_F(RawTest, NoMoreSendQueuesThanTheDeviceSays) {
 
 TEST_F(RawTest, WhatIsNoSendQueue) {
   refused(Syndrome::sq_initial_state, [](auto sqc, auto) { sqc.template set<Sqc::state>(SqState::rdy); });
-  refused(Syndrome::sq_hairpin, [](auto sqc, auto) { sqc.template set<Sqc::hairpin>(1); });
+  refused(Syndrome::sq_offload, [](auto sqc, auto) { sqc.template set<Sqc::hairpin>(1); });
+  refused(Syndrome::sq_offload, [](auto sqc, auto) { sqc.template set<Sqc::rlky>(1); });
+  refused(Syndrome::sq_offload, [](auto sqc, auto) { sqc.template set<Sqc::cd_master>(1); });
+  refused(Syndrome::sq_offload, [](auto, auto wq) { wq.template set<Wq::wq_signature>(1); });
   refused(Syndrome::sq_ts_format,
           [](auto sqc, auto) { sqc.template set<Sqc::ts_format>(prm::TimestampFormat::real_time); });
   refused(Syndrome::sq_wq_type, [](auto, auto wq) { wq.template set<Wq::wq_type>(prm::WqType::linked_list); });
@@ -190,6 +197,8 @@ TEST_F(RawTest, StatesAndRates) {
   end.run(*device_);
   EXPECT_EQ(end.syndrome(), Syndrome::sched_busy);
 
+  EXPECT_EQ(modify(sqn, SqState::rdy, SqState{2}), Syndrome::sq_new_state);
+  EXPECT_EQ(state(sqn), SqState::rdy);
   EXPECT_EQ(modify(sqn, SqState::rdy, SqState::err), Syndrome{});
   EXPECT_EQ(modify(sqn, SqState::err, SqState::rdy), Syndrome::sq_new_state);
   EXPECT_EQ(modify(sqn, SqState::err, SqState::rst), Syndrome{});

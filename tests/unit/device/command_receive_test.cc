@@ -418,6 +418,7 @@ TEST_F(ReceiveTest, WhatIsNoReceiveQueue) {
   for (const char* f : {"hairpin", "scatter_fcs", "delay_drop_en", "rlky"}) refused(Syndrome::rq_offload, rq(1).set(f, 1));
   refused(Syndrome::rq_ts_format, rq(1).set("ts_format", 2));
   refused(Syndrome::rq_wq_type, rq(1).set("wq_type", 3));
+  refused(Syndrome::rq_mem_type, rq(1).set("mem_rq_type", 7));
   refused(Syndrome::rq_wq_type, rq(1).set("wq_signature", 1));
   refused(Syndrome::rq_size, rq(1).set("log_wq_sz", 31));
   refused(Syndrome::rq_size, rq(1).set("log_wq_stride", 3));
@@ -432,6 +433,7 @@ TEST_F(ReceiveTest, WhatIsNoReceiveQueue) {
   refused(Syndrome::rq_counter, modify().set("modify_bitmask", 8).set("counter_set_id", 99));
   done(modify().set("ctx.state", 3));
   refused(Syndrome::rq_new_state, modify().set("rq_state", 3));
+  refused(Syndrome::rq_new_state, modify().set("rq_state", 3).set("ctx.state", 2));
 
   const auto rqt = [&] { return Command(Opcode::create_rqt).set("rqt_max_size", 2).set("rqt_actual_size", 1).tail64(0, std::uint64_t{rqn} << 32); };
   refused(Syndrome::rqt_kind, rqt().set("list_q_type", 1));
@@ -452,7 +454,9 @@ TEST_F(ReceiveTest, WhatIsNoReceiveQueue) {
   refused(Syndrome::tir_domain, tir().set("transport_domain", 4711));
   refused(Syndrome::tir_rq, tir().set("inline_rqn", 4711));
   refused(Syndrome::tir_rqt, spread().set("indirect_table", 4711));
+  refused(Syndrome::tir_disp_type, spread().set("disp_type", 2));
   refused(Syndrome::tir_hash, spread().set("rx_hash_fn", 0));
+  refused(Syndrome::tir_hash, spread().set("rx_hash_fn", 3));
   refused(Syndrome::tir_hash, spread().set("rx_hash_field_selector_outer.selected_fields", 0x10));
   refused(Syndrome::tir_missing, Command(Opcode::query_tir).set("tirn", 77));
   const std::uint32_t tirn = done(spread());

@@ -76,6 +76,18 @@ TEST_F(RawQueue, WrongFramesDoNot) {
   refused(CqeSyndrome::local_prot_err, send(0, 1000, 3, 0x123400));
 }
 
+// Without flush_in_error_en what an error leaves in the queue is not told of.
+TEST_F(RawQueue, AQuietQueueIsNotFlushed) {
+  for (const bool quiet : {false, true}) {
+    sq->context->quiet_flush = quiet;
+    EXPECT_EQ(send(0xffff, 0, 4).syndrome, static_cast<unsigned>(prm::CqeSyndrome::local_qp_op_err));
+    const Completion flushed = send(0, 0, 1, 0, prm::WqeOpcode::nop);
+    EXPECT_EQ(flushed.valid, !quiet);
+    if (!quiet) EXPECT_EQ(flushed.syndrome, static_cast<unsigned>(prm::CqeSyndrome::wr_flush_err));
+    fresh();
+  }
+}
+
 // A frame finds the receive queue of another process: of the same NIC, and of another host by its address.
 class RawToOthers : public RawQueue {
  protected:
