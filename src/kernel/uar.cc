@@ -48,7 +48,9 @@ int native_alloc(File& file, Request& request) {
   if (type != MLX5_IB_UAPI_UAR_ALLOC_TYPE_BF && type != MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC) return EOPNOTSUPP;
   auto uar = std::make_unique<Uar>();
   Command<prm::AllocUarIn, prm::AllocUarOut> command(prm::Opcode::alloc_uar);
-  if (int error = command.run(file.device())) return error;
+  if (int error = command.run(file.device())) {
+    if (!give_back_uars(file) || command.run(file.device())) return error;
+  }
   uar->page_id = command.out().get<prm::AllocUarOut::uar>();
   if (!file.add_uar(&uar->offset)) {
     dealloc(file, uar->page_id);

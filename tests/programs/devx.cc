@@ -69,7 +69,6 @@ void traffic(World* w, std::uint32_t uar_type) {
   traffic(a, b, uar_type == MLX5DV_UAR_ALLOC_TYPE_BF);
 }
 
-// Queues without doorbell records for what they send: the stores to the UAR page say it all.
 // A queue pair that begins anew and comes to the same count of its record: nobody need have seen the zero between.
 void traffic_after_reset(World* w) {
   Queues a(w), b(w);
@@ -89,6 +88,7 @@ void traffic_after_reset(World* w) {
   }
 }
 
+// Queues without doorbell records for what they send: the stores to the UAR page say it all.
 void traffic_without_records(World* w) {
   Queues a(w, Queues::NoRecord{}), b(w, Queues::NoRecord{});
   traffic(a, b, false);
