@@ -270,7 +270,7 @@
   X(0x170005, exceed_lim,     sq_none_left,          "all send queues and queue pairs are in use (log_max_sq)") \
   X(0x170006, bad_resource,   sq_missing,            "sqn: no such send queue, or it belongs to another uid") \
   X(0x170007, bad_param,      sq_initial_state,      "sqc.state: a new send queue is in state RST") \
-  X(0x170008, bad_param,      sq_offload,            "sqc.hairpin/rlky/cd_master/wq.wq_signature: not supported (hairpin, cd, wq_signature capabilities; the reserved key is the driver's)") \
+  X(0x170008, bad_param,      sq_offload,            "sqc.hairpin/rlky/cd_master/wq.wq_signature: not supported (hairpin, cd, wq_signature)") \
   X(0x170009, bad_param,      sq_ts_format,          "sqc.ts_format: real-time timestamps are not supported (sq_ts_format capability)") \
   X(0x17000a, bad_param,      sq_wq_type,            "sqc.wq.wq_type/log_wq_stride: a send queue is cyclic (1), of blocks of 64 bytes (6)") \
   X(0x17000b, exceed_lim,     sq_size,               "sqc.wq.log_wq_sz: above log_max_qp_sz") \
