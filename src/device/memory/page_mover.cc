@@ -7,7 +7,6 @@
 //
 // A system call of the program that writes to the range in these microseconds gets EFAULT (docs/fidelity.md).
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 
@@ -17,6 +16,7 @@
 #include "device/memory/promoted_table.h"
 #include "device/memory/promoter_state.h"
 #include "device/memory/raw_map.h"
+#include "device/shared/backoff.h"
 #include "device/shared/lock.h"
 #include "device/transport/clock.h"
 #include "support/at_fork.h"
@@ -37,11 +37,12 @@ std::atomic<std::uint64_t> moved_low{~0ull}, moved_high{0};  // bounds of everyt
 
 bool wait_at_gate(std::uintptr_t address) {
   bool waited = false;
+  Backoff backoff;
   while (address >= gate_start.load(std::memory_order_acquire) && address < gate_end.load(std::memory_order_acquire)) {
     // The keeper only reads there: the program has unmapped a part, and the copy fails.
     if (pthread_equal(gate_keeper.load(std::memory_order_relaxed), pthread_self())) return false;
     waited = true;
-    sched_yield();
+    backoff.pause();
   }
   if (waited) return true;
   // The gate may have opened between the fault and this handler: try again, but not for ever.
@@ -87,9 +88,10 @@ class Gate {
   bool visitors_gone() {
     for (auto& place : header_.visitors) {
       const std::uint64_t until = monotonic_ns() + kVisitNs;
+      Backoff backoff;
       for (std::uint32_t who; (who = place.load(std::memory_order_acquire)) != 0;) {
         if (monotonic_ns() < until) {
-          sched_yield();
+          backoff.pause();
           continue;
         }
         if (holder_lives(who)) return false;
@@ -141,7 +143,8 @@ void Promoter::State::wait_for_deliveries() {
     const SharedLock& lock = nic.slice().qps[i].rx_lock;
     const std::uint32_t seen = lock.holder();
     if (seen == 0 || seen == nic.me()) continue;  // our own threads go by the program's addresses
-    while (lock.holder() == seen && monotonic_ns() < until) sched_yield();
+    for (Backoff backoff; lock.holder() == seen && monotonic_ns() < until; backoff.pause()) {
+    }
   }
 }
 

@@ -1,13 +1,13 @@
 #include "device/memory/remote.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "device/memory/errand.h"
 #include "device/memory/guard.h"
 #include "device/memory/promote.h"
+#include "device/shared/backoff.h"
 #include "device/shared/lock.h"
 #include "device/transport/clock.h"
 
@@ -63,6 +63,7 @@ class Visit {
   explicit Visit(SliceHeader& h) : header_(h) {
     const std::uint32_t me = process_id();
     const std::uint64_t until = monotonic_ns() + kPromotionNs;
+    Backoff backoff;
     for (unsigned i = me * 0x9e3779b9u >> 26;; i = (i + 1) % kVisitors) {
       std::uint32_t nobody = 0;
       if (h.visitors[i].compare_exchange_strong(nobody, me, std::memory_order_seq_cst)) {
@@ -71,7 +72,7 @@ class Visit {
           return;
         leave();
         if (monotonic_ns() > until) return;
-        sched_yield();
+        backoff.pause();
       } else if (monotonic_ns() > until) {
         return;  // all places are held by processes that died or are stopped: the owner clears those of the dead
       }

@@ -13,6 +13,8 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <new>
 #include <vector>
@@ -61,6 +63,25 @@ Result<void> make_dir(const std::string& path) {
   return fail(errno, "cannot create " + path + ": " + strerror(errno));
 }
 
+// Whether no thread of the process goes on before somebody lets it (SIGSTOP, a debugger). False too if the kernel does not say.
+bool all_stopped(std::int32_t pid) {
+  std::error_code failed;
+  std::filesystem::directory_iterator threads("/proc/" + std::to_string(pid) + "/task", failed);
+  bool any = false;
+  for (; !failed && threads != std::filesystem::directory_iterator(); threads.increment(failed)) {
+    std::string line;
+    std::getline(std::ifstream(threads->path() / "stat"), line);  // "tid (name) state ...", and anything may be in the name
+    const std::size_t name_end = line.rfind(')');
+    if (name_end == std::string::npos || name_end + 2 >= line.size()) continue;  // it has ended
+    const char state = line[name_end + 2];
+    if (state == 'T' || state == 't')
+      any = true;
+    else if (state != 'Z' && state != 'X')
+      return false;
+  }
+  return any && !failed;
+}
+
 bool plain_name(const std::string& name) {
   if (name.empty() || name.size() > 63 || name[0] == '.') return false;
   return name.find('/') == std::string::npos;
@@ -79,7 +100,7 @@ std::uint32_t NicFile::lock_id(std::uint32_t host, std::uint32_t device, std::ui
   return (generation & 0x3ff) << 22 | (host & 0x1ff) << 13 | (device & 7) << 10 | (slot & 0x3ff);
 }
 
-bool NicFile::holder_alive(std::uint32_t id) {
+Holder NicFile::holder_state(std::uint32_t id) {
   const std::uint32_t slot = id & 0x3ff, device = id >> 10 & 7, host = id >> 13 & 0x1ff, generation = id >> 22;
   std::vector<std::shared_ptr<NicFile>> files;
   {
@@ -90,16 +111,18 @@ bool NicFile::holder_alive(std::uint32_t id) {
   std::shared_ptr<NicFile> any;
   const auto check = [&](NicFile& f) {
     const Slot& s = f.segment().slots[slot];
-    return s.state.load(std::memory_order_acquire) != 0 && (s.generation.load() & 0x3ff) == generation && f.live(slot);
+    if (s.state.load(std::memory_order_acquire) == 0 || (s.generation.load() & 0x3ff) != generation || !f.live(slot))
+      return Holder::gone;
+    return !f.local(slot) && all_stopped(s.pid) ? Holder::stopped : Holder::lives;
   };
   for (auto& f : files) {
     any = f;
     if (f->host_index_ == host && f->index_ == device) return check(*f);
   }
-  if (!any) return true;
+  if (!any) return Holder::lives;
   const std::string name = any->registry_->host_name(host);
   auto other = NicFile::open(any->run_dir_, name, device, nullptr);
-  return other ? check(**other) : false;
+  return other ? check(**other) : Holder::gone;
 }
 
 void NicFile::replace_in_child(void* start, std::size_t length) {
@@ -138,7 +161,7 @@ Result<std::shared_ptr<NicFile>> NicFile::open(const std::string& run_dir, const
                                }});
   if (!plain_name(host)) return fail(EINVAL, "a host name is 1 to 63 characters, without slashes: \"" + host + "\"");
   if (index > 7) return fail(EINVAL, "a host has at most 8 devices");
-  set_holder_alive(&NicFile::holder_alive);
+  set_holder_check(&NicFile::holder_state);
   std::shared_ptr<NicFile> file(new NicFile);
   file->pid_ = getpid();
   file->run_dir_ = run_dir;

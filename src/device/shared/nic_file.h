@@ -62,8 +62,8 @@ class NicFile {
   static void replace_in_child(void* start, std::size_t length);
   static void keep_in_child(void* start);
 
-  // The process that holds a SharedLock (see Nic::me()) still lives.
-  static bool holder_alive(std::uint32_t lock_id);
+  // How the process is that holds a SharedLock (see Nic::me()).
+  static Holder holder_state(std::uint32_t lock_id);
   static std::uint32_t lock_id(std::uint32_t host, std::uint32_t device, std::uint32_t slot, std::uint32_t generation);
 
  private:

@@ -27,6 +27,8 @@ bool within(const Peer& owner, const EqContext& eq, std::uint64_t va, std::uint6
   return owner.own == nullptr || owner.own->eq(static_cast<std::uint32_t>(&eq - owner.slice->eqs)).holds(va, n);
 }
 
+std::uint32_t producer(const CqContext& cq) { return __atomic_load_n(&cq.pi, __ATOMIC_RELAXED); }
+
 // Stores an entry so that its last byte, which holds opcode and owner bit, becomes visible last.
 template <class Queue>
 bool store_entry(Peer& owner, const Queue& queue, std::uint64_t va, const std::byte (&entry)[64]) {
@@ -97,10 +99,9 @@ bool Completer::has_room(CqContext& cq, std::uint32_t ahead) {
   return cq.pi + ahead - cq.ci_seen < entries;
 }
 
-bool Completer::place(CqContext& cq, CqeBuffer& cqe) {
+bool Completer::place(CqContext& cq, std::uint32_t pi, CqeBuffer& cqe) {
   // Read once: whoever else writes to the context must not make a shift too wide.
   const unsigned log_entries = cq.ring.log_entries & 31, log_bytes = cq.cqe_bytes_log == 7 ? 7 : 6;
-  const std::uint32_t pi = cq.pi;
   cqe.view().set<prm::Cqe64::owner>(pi >> log_entries & 1);
   std::uint64_t va = cq.ring.va + (std::uint64_t{pi & ((1u << log_entries) - 1)} << log_bytes);
   if (log_bytes == 7) {
@@ -139,11 +140,14 @@ bool Completer::usable(const CqContext& cq) {
 
 // The next entry; false: lost.
 bool Completer::append(CqContext& cq, CqeBuffer& cqe) {
-  if (cq.status == kCqOverflow || (!has_room(cq) && !cq.overrun_ignore) || !place(cq, cqe)) [[unlikely]] {
+  const std::uint32_t pi = producer(cq);
+  if (cq.status == kCqOverflow || (!has_room(cq) && !cq.overrun_ignore) || !place(cq, pi, cqe)) [[unlikely]] {
     overrun(cq);
     return false;
   }
-  ++cq.pi;
+  // The lock may have been taken from us (SharedLock). One of two entries is lost then, but the consumer finds no gap.
+  if (producer(cq) == pi) [[likely]]
+    cq.pi = pi + 1;
   return true;
 }
 

@@ -78,7 +78,7 @@ class Completer {
   std::uint32_t index_of(const CqContext& cq) const { return static_cast<std::uint32_t>(&cq - owner_.slice->cqs); }
   CqSession& session_of(const CqContext& cq) const { return owner_.slice->cq_sessions[index_of(cq)]; }
   bool append(CqContext& cq, CqeBuffer& cqe);
-  bool place(CqContext& cq, CqeBuffer& cqe);
+  bool place(CqContext& cq, std::uint32_t pi, CqeBuffer& cqe);
   bool write_half(CqContext& cq, std::uint32_t index, const std::byte* bytes, std::uint32_t n);
   bool has_room(CqContext& cq, std::uint32_t ahead = 0);
   void overrun(CqContext& cq);
@@ -88,7 +88,7 @@ class Completer {
   bool gather(CqContext& cq, CqeBuffer& cqe, bool solicited);
   bool begins(CqContext& cq);
   bool continues(CqContext& cq, const CqeBuffer& cqe);
-  bool write_array(CqContext& cq, std::uint32_t n);
+  bool write_array(CqContext& cq, std::uint32_t pi, std::uint32_t n);
   void announce(CqContext& cq, bool solicited);
   void owe(CqContext& cq, bool solicited);
   void write_eqe(EqContext& eq, std::byte (&eqe)[64]);

@@ -11,6 +11,7 @@
 // (CqSession), and nobody can see them; whoever wants the CQ up to date closes it: the next CQE that does not fit, the owner
 // who arms or looks, and its helper thread, should the sender have been killed in its turn or stopped.
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "device/transport/attention.h"
@@ -72,13 +73,22 @@ void write_mini(const CqContext& cq, const prm::ConstView<Cqe64>& cqe, std::byte
   }
 }
 
-// Both indices by one store: whoever is killed here leaves the session open or closed.
-void advance(CqContext& cq, std::uint32_t pi, std::uint32_t gathered) {
-  static_assert(offsetof(CqContext, gathered) == offsetof(CqContext, pi) + sizeof cq.pi && offsetof(CqContext, pi) % 8 == 0);
-  const std::uint32_t both[] = {pi, gathered};
-  std::uint64_t word;
-  std::memcpy(&word, both, sizeof word);
-  __atomic_store(reinterpret_cast<Both*>(&cq.pi), &word, __ATOMIC_RELAXED);
+// How far the CQ is, read and written as one: whoever is killed leaves the session open or closed.
+struct Mark {
+  std::uint32_t pi, gathered;
+  bool operator==(const Mark&) const = default;
+};
+static_assert(offsetof(CqContext, gathered) == offsetof(CqContext, pi) + sizeof(CqContext::pi) && offsetof(CqContext, pi) % 8 == 0);
+
+Mark mark_of(const CqContext& cq) {
+  return std::bit_cast<Mark>(__atomic_load_n(reinterpret_cast<const Both*>(&cq.pi), __ATOMIC_RELAXED));
+}
+
+// Nothing changes if the CQ is not where it was: the lock has been taken from us (SharedLock), and whoever took it has
+// closed the session, or gone on with it.
+void advance(CqContext& cq, Mark from, Mark to) {
+  if (mark_of(cq) == from) [[likely]]
+    __atomic_store_n(reinterpret_cast<Both*>(&cq.pi), std::bit_cast<Both>(to), __ATOMIC_RELAXED);
 }
 
 }  // namespace
@@ -103,11 +113,11 @@ bool Completer::begins(CqContext& cq) {
   return (cq.pi & (entries - 1)) + 1 < entries && cq.status != kCqOverflow && (has_room(cq) || cq.overrun_ignore);
 }
 
-// Writes the mini CQEs of the array that ends with the session's n-th.
-bool Completer::write_array(CqContext& cq, std::uint32_t n) {
+// Writes the mini CQEs of the array that ends with the n-th of the session that begins at `pi`.
+bool Completer::write_array(CqContext& cq, std::uint32_t pi, std::uint32_t n) {
   const std::uint32_t array = (n - 1) / kArray, used = (n - 1) % kArray + 1;
   const std::uint32_t mask = (1u << (cq.ring.log_entries & 31)) - 1;
-  return write_half(cq, (cq.pi & mask) + (array == 0 ? 1 : array * kArray), session_of(cq).minis, used * MiniCqe8::size);
+  return write_half(cq, (pi & mask) + (array == 0 ? 1 : array * kArray), session_of(cq).minis, used * MiniCqe8::size);
 }
 
 bool Completer::gather(CqContext& cq, CqeBuffer& cqe, bool solicited) {
@@ -115,43 +125,45 @@ bool Completer::gather(CqContext& cq, CqeBuffer& cqe, bool solicited) {
   const bool fits = compressible(cqe.view()) && deferred_.close_later(owner_, index, me_);
   if (cq.gathered != 0 && (!fits || !continues(cq, cqe)) && !close(cq)) return false;
   CqSession& session = session_of(cq);
-  if (cq.gathered == 0) {
+  const Mark mark = mark_of(cq);
+  const std::uint32_t n = mark.gathered;
+  if (n == 0) {
     if (!fits || !begins(cq)) return post_whole(cq, cqe, solicited);
     std::memcpy(session.title, cqe.bytes, sizeof session.title);
     set_attention(*owner_.slice, cq_attention(*owner_.slice), index);
-    advance(cq, cq.pi, 1);
+    advance(cq, mark, {mark.pi, 1});
     return true;
   }
-  const std::uint32_t n = cq.gathered;
   if (n == 1) write_mini(cq, title_of(session), session.minis);
   write_mini(cq, cqe.view(), session.minis + n % kArray * MiniCqe8::size);
-  if ((n + 1) % kArray == 0 && !write_array(cq, n + 1)) [[unlikely]] {
-    advance(cq, cq.pi, 0);
+  if ((n + 1) % kArray == 0 && !write_array(cq, mark.pi, n + 1)) [[unlikely]] {
+    advance(cq, mark, {mark.pi, 0});
     overrun(cq);
     return false;
   }
-  advance(cq, cq.pi, n + 1);
+  advance(cq, mark, {mark.pi, n + 1});
   return true;
 }
 
 // False: the CQ cannot be written, and what was gathered is lost.
 bool Completer::close(CqContext& cq) {
-  const std::uint32_t n = std::min(cq.gathered, kMaxSession);
+  const Mark mark = mark_of(cq);
+  const std::uint32_t n = std::min(mark.gathered, kMaxSession);
   if (n == 0 || !usable(cq)) return true;
   CqeBuffer title;
   std::memcpy(title.bytes, session_of(cq).title, sizeof title.bytes);
   const bool solicited = title.view().get<Cqe64::se>() != 0;
   bool written = true;
   if (n > 1) {
-    if (n % kArray != 0) written = write_array(cq, n);
+    if (n % kArray != 0) written = write_array(cq, mark.pi, n);
     title.view().set<Cqe64::byte_cnt>(n).set<Cqe64::format>(prm::CqeFormat::compressed);
   }
-  if (!written || !place(cq, title)) [[unlikely]] {
-    advance(cq, cq.pi, 0);
+  if (!written || !place(cq, mark.pi, title)) [[unlikely]] {
+    advance(cq, mark, {mark.pi, 0});
     overrun(cq);
     return false;
   }
-  advance(cq, cq.pi + n, 0);
+  advance(cq, mark, {mark.pi + n, 0});
   cq.last_cqe_ns = device_clock();
   announce(cq, solicited);
   return true;

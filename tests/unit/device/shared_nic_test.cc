@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <set>
 
+#include "device/shared/nic_file.h"
 #include "fabric/registry.h"
 
 namespace verbena::device {
@@ -110,6 +111,37 @@ TEST_F(RunDir, ArenaReusesAndZeroes) {
   (*nic)->table(t)[2].bytes = 7;
   (*nic)->free_table(t, 3);
   EXPECT_EQ((*nic)->alloc_dma(kArenaBytes + 1), nullptr);
+}
+
+// What waiters for its locks ask about a process.
+TEST_F(RunDir, StoppedProcessesAreKnown) {
+  auto a = Nic::attach(config());
+  ASSERT_TRUE(a);
+  EXPECT_EQ(NicFile::holder_state((*a)->me()), Holder::lives);
+  int pipe_fd[2];
+  ASSERT_EQ(pipe(pipe_fd), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    auto c = Nic::attach(config());
+    const std::uint32_t me = c ? (*c)->me() : 0;
+    (void)!write(pipe_fd[1], &me, sizeof me);
+    pause();
+    _exit(0);
+  }
+  std::uint32_t id = 0;
+  ASSERT_EQ(read(pipe_fd[0], &id, sizeof id), static_cast<ssize_t>(sizeof id));
+  EXPECT_EQ(NicFile::holder_state(id), Holder::lives);
+  kill(child, SIGSTOP);
+  waitpid(child, nullptr, WUNTRACED);
+  EXPECT_EQ(NicFile::holder_state(id), Holder::stopped);
+  kill(child, SIGCONT);
+  waitpid(child, nullptr, WCONTINUED);
+  EXPECT_EQ(NicFile::holder_state(id), Holder::lives);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_EQ(NicFile::holder_state(id), Holder::gone);
+  close(pipe_fd[0]);
+  close(pipe_fd[1]);
 }
 
 TEST_F(RunDir, KilledProcessIsReaped) {

@@ -1,5 +1,11 @@
 // CQE compression: which completions make a session, how it lies in the ring, when it is closed. The clock stands still, so
 // that only what is said here ends a session.
+#include <signal.h>
+#include <sys/mman.h>
+
+#include <functional>
+#include <utility>
+
 #include "device/transport/clock.h"
 #include "device/transport/impl.h"
 #include "prm/cq.h"
@@ -286,6 +292,81 @@ TEST_F(Compression, TheHelperClosesWhatWasLeftOpen) {
   b->engine->impl().stop_helper();
   expect(1);
   b->engine->watch_sessions(-1);
+}
+
+// One who is stopped while it holds the CQ's lock loses it in the end (SharedLock), and goes on later as if it had it: here
+// at its first store to the ring, where the page sends it into `meanwhile` first.
+class LateHolder : public Compression {
+ protected:
+  void SetUp() override {
+    Compression::SetUp();
+    page_ = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(cb->ring) & ~std::uintptr_t{4095});
+    struct sigaction action {};
+    action.sa_handler = [](int) {
+      mprotect(page_, 4096, PROT_READ | PROT_WRITE);
+      if (!meanwhile_) {
+        signal(SIGSEGV, SIG_DFL);
+        return;
+      }
+      std::exchange(meanwhile_, nullptr)();
+    };
+    action.sa_flags = SA_NODEFER;
+    sigaction(SIGSEGV, &action, &before_);
+  }
+  void TearDown() override {
+    sigaction(SIGSEGV, &before_, nullptr);
+    Compression::TearDown();
+  }
+  // `work` by one who comes late, and `others` by those who took the lock from it.
+  template <class Work, class Others>
+  void late(Work&& work, Others&& others) {
+    Deferred of_late(&b->nic->self()), of_others(&b->nic->self());
+    Completer first(b->nic->self(), b->nic->me(), of_late), second(b->nic->self(), a->nic->me(), of_others);
+    bool came = false;
+    meanwhile_ = [&] {
+      came = true;
+      std::memset(static_cast<void*>(&cb->context->lock), 0, sizeof cb->context->lock);
+      others(second);
+    };
+    mprotect(page_, 4096, PROT_READ);
+    work(first);
+    EXPECT_TRUE(came);
+    EXPECT_EQ(cb->context->lock.holder(), 0u);
+  }
+  bool post(Completer& completer, unsigned i) {
+    CqeBuffer one;
+    one.view().set<Cqe64::opcode>(CqeOpcode::resp_send).set<Cqe64::byte_cnt>(i + 1).set<Cqe64::wqe_counter>(i);
+    return completer.post(cb->context->cqn, one, false);
+  }
+
+ private:
+  static inline void* page_;
+  static inline std::function<void()> meanwhile_;
+  struct sigaction before_ {};
+};
+
+TEST_F(LateHolder, ClosesNoSessionTwice) {
+  Deferred turn_of_another(&b->nic->self());
+  {
+    Completer completer(b->nic->self(), a->nic->me(), turn_of_another);
+    for (unsigned i = 0; i < 4; ++i) ASSERT_TRUE(post(completer, i));
+  }
+  const std::uint32_t index = cb->context->cqn;
+  late([&](Completer& c) { c.close_session(index); }, [&](Completer& c) { c.close_session(index); });
+  EXPECT_EQ(cb->context->pi, 4u);
+  expect(4);
+  turn(3);
+  expect(3);
+}
+
+TEST_F(LateHolder, LeavesNoGap) {
+  cb->context->features = 0;
+  late([&](Completer& c) { EXPECT_TRUE(post(c, 0)); }, [&](Completer& c) { EXPECT_TRUE(post(c, 1)); });
+  EXPECT_EQ(cb->context->pi, 1u);
+  EXPECT_EQ(next().n, 1u);
+  turn(2);
+  expect(1);
+  expect(1, 2);
 }
 
 TEST_F(Compression, NothingIsLostWhenTheRingIsFull) {
