@@ -49,7 +49,7 @@ struct Limits {
   unsigned max_uar = 1u << 16;
   unsigned max_q_counters = 255;
   unsigned packet_pacing_rates = 127;  // entries of the packet pacing table; none: the device does not pace
-  unsigned cqe_compression = 0;        // 1: CQs may have their CQEs compressed
+  unsigned cqe_compression = 1;        // CQs may have their CQEs compressed; 0: none may
   unsigned completion_vectors = 8;
 };
 

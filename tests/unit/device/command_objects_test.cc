@@ -163,12 +163,24 @@ TEST_F(ObjectCommandTest, CompletionQueueModeration) {
   EXPECT_EQ(live_cq(cqn_).features, 0) << "a count of 0 ends it";
 }
 
-class CompressingDeviceTest : public ObjectCommandTest {
+class WithoutCompression : public ObjectCommandTest {
  protected:
-  CompressingDeviceTest() { profile_.limits.cqe_compression = 1; }
+  WithoutCompression() { profile_.limits.cqe_compression = 0; }
 };
 
-TEST_F(CompressingDeviceTest, CompletionQueueOfCompressedEntries) {
+TEST_F(WithoutCompression, CompletionQueueOfCompressedEntries) {
+  auto request = cq_request();
+  prm::store_be64(request.in.data() + prm::CreateCqIn::size, memory(0x5000));
+  const auto cqc = request.in.sub<prm::CreateCqIn::cq_context>();
+  cqc.set<prm::Cqc::dbr_addr>(doorbell(memory_, 5));
+  cqc.set<prm::Cqc::cqe_comp_en>(1);
+  EXPECT_EQ(request.run(*device_), Status::bad_param);
+  EXPECT_EQ(request.syndrome(), Syndrome::cq_compression);
+  cqc.set<prm::Cqc::cqe_comp_en>(0);
+  EXPECT_EQ(request.run(*device_), Status::ok);
+}
+
+TEST_F(ObjectCommandTest, CompletionQueueOfCompressedEntries) {
   auto request = cq_request();
   prm::store_be64(request.in.data() + prm::CreateCqIn::size, memory(0x5000));
   const auto cqc = request.in.sub<prm::CreateCqIn::cq_context>();
