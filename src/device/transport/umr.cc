@@ -70,7 +70,7 @@ bool execute_umr(Nic& nic, QpContext& qp, const SendWqe& wqe) {
     const unsigned at = wqe.control + prm::UmrCtrlSeg::size + prm::Mkc::size;
     const std::uint32_t room = facts.mode == MkeyMode::mtt ? 0u : std::uint32_t{facts.entries};  // page lists: with keys that need them
     table = entry_table(nic.self(), facts.translations, room);
-    if (table == nullptr || octowords > room || at >= wqe.bytes) return false;
+    if (table == nullptr || at >= wqe.bytes) return false;
     entries = std::min({octowords, room, static_cast<std::uint32_t>((wqe.bytes - at) / prm::Klm::size)});
     for (std::uint32_t i = 0; i < entries; ++i) {
       const prm::ConstView<prm::Klm> klm(wqe.raw + at + i * prm::Klm::size);
