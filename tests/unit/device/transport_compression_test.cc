@@ -308,7 +308,7 @@ class LateHolder : public Compression {
         signal(SIGSEGV, SIG_DFL);
         return;
       }
-      std::exchange(meanwhile_, nullptr)();
+      (*std::exchange(meanwhile_, nullptr))();
     };
     action.sa_flags = SA_NODEFER;
     sigaction(SIGSEGV, &action, &before_);
@@ -323,11 +323,12 @@ class LateHolder : public Compression {
     Deferred of_late(&b->nic->self()), of_others(&b->nic->self());
     Completer first(b->nic->self(), b->nic->me(), of_late), second(b->nic->self(), a->nic->me(), of_others);
     bool came = false;
-    meanwhile_ = [&] {
+    const std::function<void()> meanwhile = [&] {
       came = true;
       std::memset(static_cast<void*>(&cb->context->lock), 0, sizeof cb->context->lock);
       others(second);
     };
+    meanwhile_ = &meanwhile;  // a handler must not free memory, so it owns none
     mprotect(page_, 4096, PROT_READ);
     work(first);
     EXPECT_TRUE(came);
@@ -341,7 +342,7 @@ class LateHolder : public Compression {
 
  private:
   static inline void* page_;
-  static inline std::function<void()> meanwhile_;
+  static inline const std::function<void()>* meanwhile_ = nullptr;
   struct sigaction before_ {};
 };
 
