@@ -15,6 +15,7 @@
 #include "prm/raw.h"
 #include "prm/scheduling.h"
 #include "prm/srq.h"
+#include "xrc.h"
 #include "../devx_table.h"
 
 namespace {
@@ -334,19 +335,10 @@ void verbs_objects(World* w) {
   CHECK(refused(srq, names(0x702, srqn)) && refused(srq, names(0x703, srqn)));  // QUERY_SRQ, ARM_RQ
   CHECK(refused(srq, names(0x707, srqn)) && refused(srq, names(0x708, srqn)));
 
-  ibv_xrcd_init_attr domain = {IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, -1, O_CREAT};
-  ibv_xrcd* xrcd = ibv_open_xrcd(w->context, &domain);
-  CHECK(xrcd);
-  ibv_srq_init_attr_ex extended = {};
-  extended.attr.max_wr = extended.attr.max_sge = 1;
-  extended.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
-  extended.srq_type = IBV_SRQT_XRC;
-  extended.pd = w->pd;
-  extended.xrcd = xrcd;
-  extended.cq = cq;
-  ibv_srq* xrc = ibv_create_srq_ex(w->context, &extended);
+  ibv_xrcd* xrcd = open_xrcd(w);
+  ibv_srq* xrc = make_xrc_srq(w, xrcd, cq, 1);
   std::uint32_t xrc_srqn = 0;
-  CHECK(xrc && !ibv_get_srq_num(xrc, &xrc_srqn));
+  CHECK(!ibv_get_srq_num(xrc, &xrc_srqn));
   CHECK(query(xrc, names(0x707, xrc_srqn)) && modify(xrc, names(0x708, xrc_srqn)));
   CHECK(refused(xrc, names(0x707, xrc_srqn + 1)) && refused(xrc, names(0x90f, xrc_srqn)));
   CHECK(ibv_close_xrcd(xrcd) == EBUSY && !ibv_destroy_srq(xrc) && !ibv_close_xrcd(xrcd));

@@ -8,6 +8,7 @@
 #include "ethernet.h"
 #include "prm/general_object.h"
 #include "prm/srq.h"
+#include "xrc.h"
 
 namespace {
 
@@ -113,23 +114,10 @@ void lag_port_of_frames() {
 
 // The port of an XRC initiator can be asked for, not changed.
 void lag_port_of_xrc(World* w) {
-  ibv_xrcd_init_attr domain = {IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, -1, O_CREAT};
-  ibv_xrcd* xrcd = ibv_open_xrcd(w->context, &domain);
+  ibv_xrcd* xrcd = open_xrcd(w);
   ibv_cq* cq = ibv_create_cq(w->context, 16, nullptr, nullptr, 0);
-  CHECK(xrcd && cq);
-  ibv_qp_init_attr_ex init = {};
-  init.qp_type = IBV_QPT_XRC_SEND;
-  init.send_cq = cq;
-  init.cap = {4, 0, 1, 0, 0};
-  init.comp_mask = IBV_QP_INIT_ATTR_PD;
-  init.pd = w->pd;
-  ibv_qp* sender = ibv_create_qp_ex(w->context, &init);
-  init = {};
-  init.qp_type = IBV_QPT_XRC_RECV;
-  init.comp_mask = IBV_QP_INIT_ATTR_XRCD;
-  init.xrcd = xrcd;
-  ibv_qp* target = ibv_create_qp_ex(w->context, &init);
-  CHECK(sender && target);
+  CHECK(cq);
+  ibv_qp *sender = make_xrc_initiator(w, cq, 4), *target = make_xrc_target(w, xrcd);
   std::uint8_t port = 0, active = 0;
   CHECK(mlx5dv_query_qp_lag_port(sender, &port, &active) == EOPNOTSUPP);  // has none yet
   connect_qp(w, target, sender->qp_num);

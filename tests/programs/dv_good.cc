@@ -12,6 +12,7 @@
 #include "devx_world.h"
 #include "prm/raw.h"
 #include "prm/srq.h"
+#include "xrc.h"
 
 namespace {
 
@@ -137,6 +138,15 @@ void completion_queues(World* w) {
   CHECK(!ibv_destroy_cq(cq) && !ibv_destroy_comp_channel(channel));
 }
 
+// The event that the limit of a shared receive queue was reached comes.
+void expect_limit(World* w, ibv_srq* srq) {
+  pollfd ready = {w->context->async_fd, POLLIN, 0};
+  ibv_async_event event;
+  CHECK(poll(&ready, 1, 3000) == 1 && !ibv_get_async_event(w->context, &event));
+  CHECK(event.event_type == IBV_EVENT_SRQ_LIMIT_REACHED && event.element.srq == srq);
+  ibv_ack_async_event(&event);
+}
+
 void shared_queues(World* w) {
   ibv_srq_init_attr init = {};
   init.attr.max_wr = 16;
@@ -157,11 +167,7 @@ void shared_queues(World* w) {
     CHECK(!ibv_query_srq(srq, &now) && now.srq_limit == 3);
     for (int i = 0; i < 2; ++i) p.send();
     for (int i = 0; i < 4; ++i) CHECK(next_wc(p.cq).status == IBV_WC_SUCCESS);
-    pollfd ready = {w->context->async_fd, POLLIN, 0};
-    ibv_async_event event;
-    CHECK(poll(&ready, 1, 3000) == 1 && !ibv_get_async_event(w->context, &event));
-    CHECK(event.event_type == IBV_EVENT_SRQ_LIMIT_REACHED && event.element.srq == srq);
-    ibv_ack_async_event(&event);
+    expect_limit(w, srq);
     Command<prm::QueryRmpIn, prm::QueryRmpOut> query(Opcode::query_rmp);
     query.in.set<prm::QueryRmpIn::rmpn>(srqn);
     CHECK(!mlx5dv_devx_srq_query(srq, query.in.data(), prm::QueryRmpIn::size, query.out.data(), prm::QueryRmpOut::size));
@@ -173,32 +179,11 @@ void shared_queues(World* w) {
 
 // The same of an XRC SRQ, which has a command of its own.
 void xrc_shared_queues(World* w) {
-  ibv_xrcd_init_attr domain = {IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, -1, O_CREAT};
-  ibv_xrcd* xrcd = ibv_open_xrcd(w->context, &domain);
+  ibv_xrcd* xrcd = open_xrcd(w);
   ibv_cq *sent = ibv_create_cq(w->context, 16, nullptr, nullptr, 0), *received = ibv_create_cq(w->context, 16, nullptr, nullptr, 0);
-  CHECK(xrcd && sent && received);
-  ibv_srq_init_attr_ex init = {};
-  init.attr.max_wr = 16;
-  init.attr.max_sge = 1;
-  init.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
-  init.srq_type = IBV_SRQT_XRC;
-  init.pd = w->pd;
-  init.xrcd = xrcd;
-  init.cq = received;
-  ibv_srq* srq = ibv_create_srq_ex(w->context, &init);
-  ibv_qp_init_attr_ex qp_init = {};
-  qp_init.qp_type = IBV_QPT_XRC_SEND;
-  qp_init.send_cq = sent;
-  qp_init.cap = {8, 0, 1, 0, 0};
-  qp_init.comp_mask = IBV_QP_INIT_ATTR_PD;
-  qp_init.pd = w->pd;
-  ibv_qp* initiator = ibv_create_qp_ex(w->context, &qp_init);
-  qp_init = {};
-  qp_init.qp_type = IBV_QPT_XRC_RECV;
-  qp_init.comp_mask = IBV_QP_INIT_ATTR_XRCD;
-  qp_init.xrcd = xrcd;
-  ibv_qp* target = ibv_create_qp_ex(w->context, &qp_init);
-  CHECK(srq && initiator && target);
+  CHECK(sent && received);
+  ibv_srq* srq = make_xrc_srq(w, xrcd, received, 16);
+  ibv_qp *initiator = make_xrc_initiator(w, sent, 8), *target = make_xrc_target(w, xrcd);
   connect_qp(w, initiator, target->qp_num);
   connect_qp(w, target, initiator->qp_num);
   char data[64] = {};
@@ -227,10 +212,7 @@ void xrc_shared_queues(World* w) {
     CHECK(!ibv_post_send(initiator, &wr, &bad));
     CHECK(next_wc(sent).status == IBV_WC_SUCCESS && next_wc(received).status == IBV_WC_SUCCESS);
   }
-  ibv_async_event event;
-  CHECK(poll(&ready, 1, 3000) == 1 && !ibv_get_async_event(w->context, &event));
-  CHECK(event.event_type == IBV_EVENT_SRQ_LIMIT_REACHED && event.element.srq == srq);
-  ibv_ack_async_event(&event);
+  expect_limit(w, srq);
   Command<prm::QueryXrcSrqIn, prm::QueryXrcSrqOut> query(Opcode::query_xrc_srq);
   query.in.set<prm::QueryXrcSrqIn::xrc_srqn>(srqn);
   CHECK(!mlx5dv_devx_srq_query(srq, query.in.data(), query.in.size(), query.out.data(), query.out.size()));
